@@ -1,0 +1,1 @@
+"""Pure maths: numbers in, numbers out."""
