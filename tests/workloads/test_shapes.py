@@ -1,0 +1,213 @@
+"""Rates at chosen instants, and what every load keeps to."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.errors import ConfigError
+from penstock.workloads import (
+    Compressed,
+    Concatenated,
+    Constant,
+    Flash,
+    Load,
+    Noisy,
+    Ramp,
+    RandomWalk,
+    Scaled,
+    Sine,
+    Step,
+)
+
+DAEDALUS = Sine(low=5000, high=55000)
+FLASH = Flash(calm=100, crowd=900, begins=60, rise=10, hold=20, fall=40, duration=200)
+STEP = Step(steps=((0, 100), (60, 300), (90, 0)), duration=120)
+
+RATES = {
+    "constant": (Constant(level=7), 1234, 7),
+    "sine starts low": (DAEDALUS, 0, 5000),
+    "sine has two crests, the first at a quarter": (DAEDALUS, 5400, 55000),
+    "sine is low again in the middle": (DAEDALUS, 10800, 5000),
+    "sine second crest": (DAEDALUS, 16200, 55000),
+    "sine ends low": (DAEDALUS, 21600, 5000),
+    "sine by mean and amplitude": (Sine(mean=30000, amplitude=25000), 5400, 55000),
+    "sine with a phase starts at the mean": (Sine(low=0, high=10, phase=0.25), 0, 5),
+    "step before": (STEP, 59.9, 100),
+    "step at": (STEP, 60, 300),
+    "step last": (STEP, 120, 0),
+    "ramp half way": (Ramp(first=100, last=200, duration=60), 30, 150),
+    "ramp down": (Ramp(first=200, last=100, duration=60), 60, 100),
+    "flash calm before": (FLASH, 59, 100),
+    "flash rising": (FLASH, 65, 500),
+    "flash at its top": (FLASH, 70, 900),
+    "flash end of plateau": (FLASH, 90, 900),
+    "flash falling": (FLASH, 110, 500),
+    "flash calm after": (FLASH, 131, 100),
+    "flash without a rise": (Flash(calm=1, crowd=9, begins=5, rise=0, hold=0, fall=0, duration=9), 5, 9),
+    "scaled": (Scaled(DAEDALUS, to=110), 0, 10),
+    "compressed": (Compressed(DAEDALUS, factor=10), 540, 55000),
+    "concatenated, first": (Concatenated((Constant(1, 10), Constant(2, 10))), 9.9, 1),
+    "concatenated, at the seam": (Concatenated((Constant(1, 10), Constant(2, 10))), 10, 2),
+    "concatenated, its own time": (Concatenated((Constant(1, 10), Ramp(0, 10, 10))), 15, 5),
+    "before the start": (Ramp(first=100, last=200, duration=60), -5, 100),
+    "after the end": (Ramp(first=100, last=200, duration=60), 99, 200),
+}
+
+
+@pytest.mark.parametrize(("load", "t", "rate"), RATES.values(), ids=RATES)
+def test_rate(load: Load, t: float, rate: float) -> None:
+    assert load.rate(t) == pytest.approx(rate)
+
+
+PEAKS = {
+    "sine reaches its crest": (DAEDALUS, 55000),
+    "sine too short for a crest": (Sine(low=0, high=10, periods=0.25), 5),
+    "sine that starts on its crest": (Sine(low=0, high=10, periods=0.25, phase=0.5), 10),
+    "step": (STEP, 300),
+    "ramp down": (Ramp(first=200, last=100), 200),
+    "flash": (FLASH, 900),
+    "noise may add its share": (Noisy(Constant(100), share=0.2), 120),
+    "compressed": (Compressed(DAEDALUS, factor=2), 55000),
+    "scaled": (Scaled(DAEDALUS, to=110), 110),
+    "concatenated": (Concatenated((Constant(1), Constant(2))), 2),
+}
+
+
+@pytest.mark.parametrize(("load", "peak"), PEAKS.values(), ids=PEAKS)
+def test_peak(load: Load, peak: float) -> None:
+    assert load.peak() == pytest.approx(peak)
+
+
+DURATIONS = {
+    "Daedalus runs for six hours": (DAEDALUS, 21600),
+    "compressed": (Compressed(DAEDALUS, factor=10), 2160),
+    "scaled": (Scaled(DAEDALUS, to=1), 21600),
+    "noisy": (Noisy(DAEDALUS), 21600),
+    "concatenated": (Concatenated((Constant(1, 10), Constant(2, 20))), 30),
+}
+
+
+@pytest.mark.parametrize(("load", "duration"), DURATIONS.values(), ids=DURATIONS)
+def test_duration(load: Load, duration: float) -> None:
+    assert load.duration == pytest.approx(duration)
+
+
+REFUSED = {
+    "negative level": (lambda: Constant(-1), "level must be 0 records/s or more, got -1"),
+    "unknown level": (lambda: Constant(math.nan), "level must be 0 records/s or more, got nan"),
+    "no duration": (lambda: Constant(1, 0), "duration must be above 0, got 0"),
+    "negative low": (lambda: Sine(low=-1, high=1), "low must be 0 records/s or more, got -1"),
+    "high below low": (lambda: Sine(low=5, high=1), "high must be at least low (5), got 1"),
+    "wave below zero": (lambda: Sine(mean=1, amplitude=2), "mean - amplitude must be 0 records/s or more, got -1"),
+    "half a pair": (lambda: Sine(low=5), "sine must have low and high, or mean and amplitude, got ['low']"),
+    "both pairs": (lambda: Sine(1, 2, 1, 1), "got ['low', 'high', 'mean', 'amplitude']"),
+    "no steps": (lambda: Step(()), "steps must have at least one (seconds, rate), got ()"),
+    "late first step": (lambda: Step(((5, 1),)), "steps must start at 0 seconds, got 5"),
+    "steps out of order": (lambda: Step(((0, 1), (9, 1), (9, 2))), "steps must be in order of time, got [0, 9, 9]"),
+    "negative step": (lambda: Step(((0, -1),)), "steps must be 0 records/s or more, got -1"),
+    "step after the end": (lambda: Step(((0, 1), (9, 1)), 5), "steps must end within the duration (5), got 9"),
+    "negative ramp": (lambda: Ramp(0, -5), "last must be 0 records/s or more, got -5"),
+    "crowd below calm": (lambda: Flash(10, 5), "crowd must be at least calm (10), got 5"),
+    "crowd after the end": (lambda: Flash(1, 5, begins=99, duration=60), "begins + rise must be within the duration"),
+    "walk out of bounds": (lambda: RandomWalk(1, 5, start=6), "start must be within 1..5, got 6"),
+    "wild walk": (lambda: RandomWalk(1, 5, stride=2), "stride must be in (0, 1], got 2"),
+    "nothing to scale": (lambda: Scaled(Constant(0), 5), "of must have a peak above 0 to be scaled, got 0"),
+    "more noise than load": (lambda: Noisy(Constant(1), 1.5), "share must be in [0, 1], got 1.5"),
+    "standing still": (lambda: Compressed(Constant(1), 0), "factor must be above 0, got 0"),
+    "nothing to concatenate": (lambda: Concatenated(()), "parts must have at least one load, got ()"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_setting_is_refused_by_field_rule_and_value(wrong: object, message: str) -> None:
+    assert callable(wrong)
+    with pytest.raises(ConfigError) as refusal:
+        wrong()
+    assert message in str(refusal.value)
+
+
+rates = st.floats(0, 1e9)
+seconds = st.floats(1, 1e5)
+seeds = st.integers(0, 2**32)
+
+
+@st.composite
+def sines(draw: st.DrawFn) -> Sine:
+    low, high = sorted([draw(rates), draw(rates)])
+    phase = draw(st.floats(-1, 1))
+    return Sine(low, high, periods=draw(st.floats(0.1, 9)), phase=phase, duration=draw(seconds))
+
+
+@st.composite
+def walks(draw: st.DrawFn) -> RandomWalk:
+    low, high = sorted([draw(rates), draw(rates)])
+    duration = draw(seconds)
+    interval = duration / draw(st.floats(0.1, 50))
+    return RandomWalk(
+        low, high, stride=draw(st.floats(0.01, 1)), interval=interval, seed=draw(seeds), duration=duration
+    )
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> Step:
+    levels = draw(st.lists(rates, min_size=1, max_size=5))
+    return Step(tuple((10.0 * i, level) for i, level in enumerate(levels)), duration=100.0)
+
+
+simple = st.one_of(
+    st.builds(Constant, rates, seconds), st.builds(Ramp, rates, rates, seconds), sines(), walks(), steps()
+)
+loads: st.SearchStrategy[Load] = st.recursive(
+    simple,
+    lambda inner: st.one_of(
+        st.builds(Noisy, inner, st.floats(0, 1), seeds, st.floats(0.1, 100)),
+        st.builds(Compressed, inner, st.floats(0.1, 100)),
+        st.builds(Scaled, inner.filter(lambda load: load.peak() > 1e-3), rates),
+        st.builds(Concatenated, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+    ),
+    max_leaves=4,
+)
+
+
+@given(loads, st.floats(-0.5, 1.5))
+def test_every_load_is_a_function_of_time_within_its_peak(load: Load, share: float) -> None:
+    t = share * load.duration
+    rate = load.rate(t)
+    assert 0 <= rate <= load.peak() * (1 + 1e-9) + 1e-9
+    assert rate == load.rate(t)
+    assert rate == pickle.loads(pickle.dumps(load)).rate(t)  # noqa: S301 - our own
+
+
+@given(sines(), st.floats(0, 1))
+def test_a_sine_stays_within_its_bounds(load: Sine, share: float) -> None:
+    low, high = load.bounds()
+    assert low - 1e-6 * high <= load.rate(share * load.duration) <= high * (1 + 1e-9)
+
+
+@given(walks(), st.floats(0, 1))
+def test_a_walk_stays_within_its_bounds(load: RandomWalk, share: float) -> None:
+    assert load.low * (1 - 1e-9) <= load.rate(share * load.duration) <= load.high * (1 + 1e-9)
+
+
+def test_another_seed_is_another_noise_and_the_order_of_asking_does_not_matter() -> None:
+    def ask(seed: int, order: range) -> dict[int, float]:
+        load = Noisy(Constant(100), share=0.3, seed=seed)
+        return {t: load.rate(t) for t in order}
+
+    forward, backward = ask(1, range(100)), ask(1, range(99, -1, -1))
+    assert forward == backward
+    assert forward != ask(2, range(100))
+
+
+def test_noise_is_spread_evenly_and_lasts_its_interval() -> None:
+    load = Noisy(Constant(100, duration=10_000), share=0.5, interval=10)
+    draws = [load.rate(t) for t in range(0, 10_000, 10)]
+    assert load.rate(12) == load.rate(19.9) != load.rate(20)
+    assert sum(draws) / len(draws) == pytest.approx(100, rel=0.03)
+    assert min(draws) < 55
+    assert max(draws) > 145
