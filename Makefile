@@ -12,7 +12,7 @@ help: ## what can be made
 	@echo
 	@echo 'Needs Python 3.11+; the rest, a Java included where there is none, comes with the first target you make.'
 	@echo 'New here? `make demo`. Changing something? CONTRIBUTING.md, then `make test`.'
-	@echo 'Some tests only: `make test T="tests/workloads"`, `make test T="-m \"not spark\""`.'
+	@echo "Some tests only: make test T=tests/workloads, or make test T=\"-m 'not spark'\""
 
 setup: ## the environment: .venv with pinned packages, Penstock (editable), a Java if none is found
 	@scripts/setup
