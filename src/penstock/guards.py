@@ -156,9 +156,9 @@ class StepLimit(Rail):
 class HoldWhenBlind(Rail):
     """No change without sight, and none downward while sight is doubtful.
 
-    Doubtful is: a measure that was there before is gone (input rate, backlog, or the CPU of a worker), a worker was lost
-    and is not back, the job or the view of it has been up for less than `settle` seconds. Latency and the last batch are
-    not asked for: an idle job has neither, and idle is when scaling down pays.
+    Doubtful is: a measure that was there before is gone (input rate, backlog, or the CPU of a worker), a worker was
+    lost and is not back, the job or the view of it has been up for less than `settle` seconds. Latency and the last
+    batch are not asked for: an idle job has neither, and idle is when scaling down pays.
 
     settle: seconds of unbroken sight, and of uptime, before scaling down.
     patience: seconds after which a lost worker is no longer waited for.
@@ -185,8 +185,10 @@ class HoldWhenBlind(Rail):
         if last is None or self._sight_since is None or observation.at - last.at > max(self.settle, 1.0):
             self._sight_since = observation.at  # a long gap is an outage too: nobody looked
         workers, requested = observation.workers, observation.requested
-        if workers is None or requested is None or workers >= requested:
-            self._lost_at = None if workers is not None else self._lost_at
+        if workers is None or requested is None:
+            return
+        if workers >= requested:
+            self._lost_at = None
         elif last is not None and last.workers is not None and workers < last.workers and requested == last.requested:
             self._lost_at = observation.at
 
