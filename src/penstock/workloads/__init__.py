@@ -2,26 +2,27 @@
 
 >>> load = make("ramp", first=100, last=200, duration=60)
 >>> load.rate(30), load.peak(), load.duration
-(150.0, 200, 60)
+(150.0, 200.0, 60.0)
 >>> make_from({"kind": "sine", "low": 1, "high": 9, "scale_to": 4500, "compress": 10, "noise": 0.05}).duration
 2160.0
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
+from dataclasses import fields
 
 from penstock.errors import ConfigError
+from penstock.settings import Parameter, build, parameters
 from penstock.workloads.base import Load
-from penstock.workloads.combinators import Compressed, Concatenated, Noisy, Scaled
+from penstock.workloads.combinators import Compressed, Concatenated, Noisy, Scaled, Transforms
 from penstock.workloads.recorded import Recorded
-from penstock.workloads.settings import Parameter, build, nearest, parameters
 from penstock.workloads.shapes import Constant, Flash, Ramp, Sine, Step
 from penstock.workloads.walk import RandomWalk
 
 __all__ = [
     "KINDS",
-    "TRANSFORMS",
     "Compressed",
     "Concatenated",
     "Constant",
@@ -35,6 +36,7 @@ __all__ = [
     "Scaled",
     "Sine",
     "Step",
+    "Transforms",
     "make",
     "make_from",
     "parameters",
@@ -51,39 +53,34 @@ KINDS: dict[str, type[Load]] = {
     "step": Step,
 }
 
-# Keys that any kind takes besides its own parameters, in the order in which they apply.
-TRANSFORMS: dict[str, str] = {
-    "compress": "how many times faster it runs",
-    "scale_to": "its peak, in records/s, before noise",
-    "noise": "random factor within 1 - noise .. 1 + noise",
-    "noise_seed": "another seed, another noise",
-    "noise_interval": "seconds that one draw of the noise lasts",
-}
-
 
 def make(kind: str, **config: object) -> Load:
     """The load of this kind; ConfigError names what is wrong with the configuration."""
-    if kind not in KINDS:
-        raise ConfigError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}{nearest(kind, KINDS)}")
-    if kind == "concatenated" and isinstance(parts := config.get("parts"), list | tuple):
-        config["parts"] = tuple(make_from(part) if isinstance(part, Mapping) else part for part in parts)
-    return build(KINDS[kind], config, also=TRANSFORMS)
+    if kind == "concatenated" and set(config) == {"parts"}:
+        return Concatenated(_parts(config["parts"]))
+    return build("workload", KINDS, kind, config)
 
 
 def make_from(table: Mapping[str, object]) -> Load:
-    """The load that a TOML table describes: its kind, its parameters, and any of the TRANSFORMS."""
-    config = {key: value for key, value in table.items() if key not in ("kind", *TRANSFORMS)}
-    load = make(str(table.get("kind")), **config)
-    if "compress" in table:
-        load = build(Compressed, {"of": load, "factor": table["compress"]}, called={"factor": "compress"})
-    if "scale_to" in table:
-        load = build(Scaled, {"of": load, "to": table["scale_to"]}, called={"to": "scale_to"})
-    noise = {key: table[name] for key, name in _NOISE.items() if name in table}
-    if "share" in noise:
-        return build(Noisy, {"of": load, **noise}, called=_NOISE)
-    if noise:
-        raise ConfigError(f"noise must be given for {' and '.join(_NOISE[key] for key in noise)} to matter, got none")
-    return load
+    """The load that a TOML table describes: its kind, its own parameters, and any of the Transforms."""
+    kind = table.get("kind")
+    if not isinstance(kind, str):
+        raise ConfigError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    shared = [field.name for field in fields(Transforms)]
+    transforms = {key: value for key, value in table.items() if key in shared}
+    own = {key: value for key, value in table.items() if key not in ("kind", *shared)}
+    for key in own:
+        if near := difflib.get_close_matches(key, shared, n=1, cutoff=0.8):
+            raise ConfigError(f"{kind}.{key} must be a parameter of {kind}, or {near[0]}, got {own[key]!r}")
+    return build("workload", {kind: Transforms}, kind, transforms)(make(kind, **own))
 
 
-_NOISE = {"share": "noise", "seed": "noise_seed", "interval": "noise_interval"}
+def _parts(given: object) -> tuple[Load, ...]:
+    if not isinstance(given, list | tuple):
+        raise ConfigError(f"concatenated.parts must be a list of workloads, got {given!r}")
+    parts: list[Load] = []
+    for part in given:
+        if not isinstance(part, Mapping | Load):
+            raise ConfigError(f"concatenated.parts must be a list of workloads, got {part!r} in it")
+        parts.append(part if isinstance(part, Load) else make_from(part))
+    return tuple(parts)

@@ -121,3 +121,35 @@ class Concatenated(Load):
 
     def peak(self) -> float:
         return max(part.peak() for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Transforms:
+    """What any kind of load takes besides its own parameters, in the order in which it applies.
+
+    compress: how many times faster the load runs.
+    scale_to: its peak in records/s, before noise.
+    noise: random factor within 1 - noise .. 1 + noise.
+    noise_seed: another seed, another noise.
+    noise_interval: seconds that one draw of the noise lasts.
+    """
+
+    compress: float = 1.0
+    scale_to: float | None = None
+    noise: float = 0.0
+    noise_seed: int = 0
+    noise_interval: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_above_zero("compress", self.compress)
+        if self.scale_to is not None:
+            check_rate("scale_to", self.scale_to)
+        check(0 <= self.noise <= 1, "noise", "be in [0, 1]", self.noise)
+        check_above_zero("noise_interval", self.noise_interval)
+
+    def __call__(self, load: Load) -> Load:
+        if self.compress != 1:
+            load = Compressed(load, self.compress)
+        if self.scale_to is not None:
+            load = Scaled(load, self.scale_to)
+        return Noisy(load, self.noise, self.noise_seed, self.noise_interval) if self.noise else load

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.errors import ConfigError, check
 from penstock.workloads.base import Load, check_above_zero
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)

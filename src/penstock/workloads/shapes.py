@@ -80,7 +80,7 @@ class Sine(Load):
                 check_rate("amplitude", amplitude)
                 return mean - amplitude, mean + amplitude
         given = [name for name in ("low", "high", "mean", "amplitude") if getattr(self, name) is not None]
-        raise ConfigError(f"sine must have low and high, or mean and amplitude, got {given}")
+        raise ConfigError(f"low must be given with high, or mean with amplitude, got {given}")
 
     def at(self, t: float) -> float:
         low, high = self.bounds()
@@ -111,7 +111,8 @@ class Step(Load):
     duration: float = 3600.0
 
     def __post_init__(self) -> None:
-        check(bool(self.steps), "steps", "have at least one (seconds, rate)", self.steps)
+        pairs = bool(self.steps) and all(len(step) == 2 for step in self.steps)
+        check(pairs, "steps", "be one or more pairs of seconds and records/s", self.steps)
         times = [at for at, _ in self.steps]
         check(times[0] == 0, "steps", "start at 0 seconds", times[0])
         check(all(a < b for a, b in pairwise(times)), "steps", "be in order of time", times)
