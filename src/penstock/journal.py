@@ -10,8 +10,8 @@ It is the audit log, the knowledge that survives a restart, and the input of rep
     stop       a loop ended in good order
 
 A decision is on disk before it is carried out, its outcome after: a kill between the two can be seen. What a kill
-tears is the last line at most; it is cut off when the journal is opened again. Encoding is canonical: equal records give
-equal bytes. A field at its empty default is left out, and 3.0 is written as 3: it is the same number.
+tears is the last line at most; it is cut off when the journal is opened again. Encoding is canonical: equal records
+give equal bytes. A field at its empty default is left out, and 3.0 is written as 3: it is the same number.
 """
 
 from __future__ import annotations

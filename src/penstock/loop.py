@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import floor, isfinite
+from math import floor
 from pathlib import Path
 from typing import Literal
 
@@ -70,7 +70,7 @@ class Pilot:
     def take(self, observation: Observation, role: Literal["control", "shadow"]) -> Decided | None:
         """Learn, and decide when it is time."""
         self._learn(observation)
-        if not self._is_due(observation.at):
+        if not self.is_due(observation.at):
             return None
         proposed, decision = self._decide(observation)
         seen = observation if role == "control" else None
@@ -84,7 +84,7 @@ class Pilot:
             return replace(decided, proposed=observation.requested, decision=hold)
         return decided
 
-    def _is_due(self, at: float) -> bool:
+    def is_due(self, at: float) -> bool:
         """On a grid of the policy's interval, so that late samples do not add up; anew when the clock went back."""
         interval = self.policy.interval
         if self._due is None or at < self._due - interval:
@@ -172,8 +172,8 @@ class Loop:
     def resume(self, path: Path | str) -> bool:
         """Take in the history of a journal, so that this loop goes on where the last one ended; False if there is none.
 
-        Learning and deciding are repeated with the results thrown away, so windows, models and shadows come back as they
-        were, and the next decision comes when it would have come.
+        Learning and deciding are repeated with the results thrown away, so windows, models and shadows come back as
+        they were, and the next decision comes when it would have come.
         """
         if not Path(path).exists() or Path(path).stat().st_size == 0:
             return False
@@ -209,9 +209,10 @@ class Loop:
         rescale = None
         if decided is not None and problem is None:  # nothing is done that could not be written down first
             rescale = self._carry_out(decided)
+            problem = self._write(rescale) if rescale is not None else None
         shadows = tuple(d for shadow in self._shadows if (d := shadow.take(observation, "shadow")) is not None)
-        for record in (*((rescale,) if rescale else ()), *shadows):
-            problem = self._write(record) or problem
+        for shadow_decided in shadows:
+            problem = self._write(shadow_decided) or problem
         return Step(observation, decided, shadows, rescale, problem)
 
     def run(self, stop: Callable[[], bool], on_step: Callable[[Step], None] | None = None) -> None:
@@ -255,8 +256,7 @@ class Loop:
     def _observe(self) -> Observation:
         try:
             observation = self._target.observe()
-            if not _finite(observation):
-                raise Unavailable("a measure is not a finite number")  # noqa: TRY301 - one path for all that is amiss
+            encode(Sample(observation=observation))  # what cannot be written down, as a NaN, is no measurement
         except Exception as error:
             text = str(error) if isinstance(error, Unavailable) else f"{type(error).__name__}: {error}"
             gone = Reason("metrics.unavailable", f"The job cannot be observed: {text}", {"error": text})
@@ -354,18 +354,6 @@ def _change(decided: Decided) -> int | None:
 def _failed(observation: Observation, error: str) -> Decision:
     sentence = f"The policy failed, so nothing changes: {error}"
     return Decision.hold(observation.requested, Reason("policy.failed", sentence, {"error": error}))
-
-
-def _finite(observation: Observation) -> bool:
-    o = observation
-    values = [o.at, o.uptime, o.last_rescale_at, o.input_rate, o.processed_rate, o.backlog, o.latency]
-    for worker in o.per_worker:
-        values += [worker.cpu, worker.rate, worker.started_at, worker.ready_at]
-    for operator in o.operators:
-        values += [operator.rate_in, operator.rate_out, operator.busy, operator.backpressure]
-    if o.batch is not None:
-        values.append(o.batch.seconds)
-    return all(value is None or isfinite(value) for value in values)
 
 
 def _setting(thing: Policy | Guard) -> Setting:
