@@ -114,7 +114,7 @@ def test_a_refusal_and_a_bug_in_the_target_are_noted_and_survived(path: Path) ->
     bench = Bench(path, Static(workers=4, interval=1.0))
     bench.target.refusal = "no room"
     bench.run(bench.loop(), 1)
-    bench.target.rescale = lambda workers: 1 / 0  # type: ignore[assignment,method-assign,return-value]
+    bench.target.rescale = lambda workers: 1 / 0  # type: ignore[assignment,method-assign]
     bench.run(bench.loop(), 1)
     outcomes = [(r.outcome, r.sentence) for r in bench.records() if isinstance(r, Rescale)]
     assert outcomes == [
