@@ -66,6 +66,13 @@ def test_equal_records_give_equal_bytes() -> None:
     )
 
 
+def test_numbers_of_a_library_are_numbers_and_other_things_are_nothing() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert journal.encode(Sample(observation=Observation(at=numpy.float64(1.5)))).endswith(b'{"at":1.5}}\n')
+    with pytest.raises(TypeError, match="is not for a journal"):
+        journal.encode(Event(at=0.0, reason=Reason("a.b", "c", {"x": object()})))  # type: ignore[dict-item]
+
+
 def test_what_is_empty_is_left_out() -> None:
     assert journal.encode(Sample(observation=Observation(at=1.0))) == b'{"kind":"sample","observation":{"at":1}}\n'
 
