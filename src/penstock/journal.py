@@ -281,7 +281,7 @@ def _shape(cls: Any) -> tuple[tuple[str, bool], ...]:
 
 
 def _plain(value: Any) -> Any:
-    kind = type(value)  # the common ones first: this runs for every number of every sample
+    kind: Any = type(value)  # the common ones first: this runs for every number of every sample
     if kind is float:
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
     if value is None or kind is str or kind is int or kind is bool:
