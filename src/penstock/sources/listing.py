@@ -6,12 +6,15 @@ import os
 import time
 from bisect import bisect_right
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 
 from penstock.errors import Damaged, SourceError, check
 from penstock.sources.segments import Piece, Segment
 
-SETTLED = 1_000_000_000  # ns after which a directory's mtime is trusted: the kernel stamps it in coarse steps
+# A change within the same step of the kernel's clock as the last one leaves a directory's mtime as it is. So an mtime
+# is trusted once it is older than a step, in nanoseconds: some file systems count whole seconds.
+FINE, COARSE = 100_000_000, 2_000_000_000
 
 
 class Listing:
@@ -22,6 +25,7 @@ class Listing:
         self.partition = int(directory.name)
         self._names: frozenset[str] = frozenset()
         self._segments: list[Segment] = []
+        self._fault: str | None = None
         self._unchanged: int | None = None
 
     def segments(self) -> list[Segment]:
@@ -33,12 +37,12 @@ class Listing:
         changed = self.directory.stat().st_mtime_ns
         if changed == self._unchanged:
             return self._segments
-        settled = time.time_ns() - changed > SETTLED
-        gap = self._list()
-        while gap:
-            before, gap = gap, self._list()
-            if gap == before:
-                raise Damaged(f"{self.directory} {gap}")
+        settled = time.time_ns() - changed > (FINE if changed % 1_000_000_000 else COARSE)
+        fault = self._list()
+        while fault:
+            before, fault = fault, self._list()
+            if fault == before:
+                raise Damaged(f"{self.directory} {fault}")
         self._unchanged = changed if settled else None
         return self._segments
 
@@ -51,7 +55,7 @@ class Listing:
             kept = f"{self.directory} begins at offset {begin}"
             raise SourceError(f"{kept}: {start} to {min(begin, end)} has been retained away and cannot be read")
         pieces = []
-        first = bisect_right(segments, start, key=lambda segment: segment.end)
+        first = bisect_right(segments, start, key=attrgetter("end"))
         for segment in segments[first:] if start < end else ():
             if segment.base >= end:
                 break
@@ -59,20 +63,31 @@ class Listing:
         return pieces
 
     def _list(self) -> str | None:
-        """List again, reusing what is known; says what is wrong with the result, or None."""
-        names = frozenset(os.listdir(self.directory))  # noqa: PTH208 - a Path per segment would cost more than the rest
-        segments = self._segments
-        if gone := self._names - names:
-            segments = [segment for segment in segments if segment.name not in gone]
-        if fresh := names - self._names:
-            found = [segment for name in fresh if (segment := Segment.parse(name))]
-            segments = sorted([*segments, *found], key=lambda segment: segment.base)
-        self._names, self._segments = names, segments
-        for one, two in pairwise(segments):
-            if two.base != one.end:
-                fault = "lacks the segments between" if two.base > one.end else "has the same offsets in both"
-                return f"{fault} {one.name} and {two.name}"
-        return None
+        """List again, looking closer only at what changed; says what is wrong with the result, or None."""
+        names = os.listdir(self.directory)  # noqa: PTH208 - a Path per segment would cost more than all the rest
+        known = self._names
+        fresh = [name for name in names if name not in known]
+        lost = len(names) - len(fresh) < len(known)
+        if not fresh and not lost:
+            return self._fault
+        kept = self._segments
+        if lost:
+            present = frozenset(names)
+            kept = [segment for segment in kept if segment.name in present]
+        found = [segment for name in fresh if (segment := Segment.parse(name))]
+        segments = sorted([*kept, *found], key=attrgetter("base"))
+        self._names, self._segments = frozenset(names), segments
+        self._fault = fault(segments)
+        return self._fault
+
+
+def fault(segments: list[Segment]) -> str | None:
+    """The first place where offsets are missing or there twice."""
+    for one, two in pairwise(segments):
+        if two.base != one.end:
+            what = "lacks the segments between" if two.base > one.end else "has the same offsets in both"
+            return f"{what} {one.name} and {two.name}"
+    return None
 
 
 def bounds(segments: list[Segment]) -> tuple[int, int]:
