@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,6 +77,30 @@ def test_a_missing_segment_in_the_middle_is_damage_for_all(filled: EmbeddedLog, 
             log.read(0, 0, 10)
         with pytest.raises(Damaged, match=message):
             log.writer()
+
+
+def test_a_missing_partition_is_damage(filled: EmbeddedLog) -> None:
+    (filled.path / "1").rmdir()
+    with pytest.raises(Damaged, match="1 is missing, with all of its segments"):
+        filled.end_offsets()
+
+
+def test_readers_never_see_a_gap_while_a_writer_writes_and_retention_deletes(log: EmbeddedLog, batch: Batch) -> None:
+    def write() -> None:
+        with EmbeddedLog.open(log.path).writer(durable=False) as writer:
+            for i in range(600):
+                writer.append(0, batch(i, 1))
+
+    with ThreadPoolExecutor() as pool:
+        writing = pool.submit(write)
+        last = 0
+        while not writing.done():
+            end = log.end_offsets()[0]
+            assert end >= last
+            last = end
+            log.retain(max_bytes=20_000)
+        writing.result()
+    assert log.end_offsets()[0] == 600
 
 
 def test_a_restored_segment_heals_the_log(filled: EmbeddedLog, contents: Contents) -> None:

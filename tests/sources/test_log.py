@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import ConfigError, Damaged, Unsupported
+from penstock.sources import Source
 from penstock.sources.log import EmbeddedLog
 
 Batch = Callable[[int, int], pa.RecordBatch]
@@ -69,6 +70,11 @@ def test_a_large_batch_comes_back_in_bounded_ones(log: EmbeddedLog) -> None:
     assert sum(b.num_rows for b in batches) == 134_999
     assert max(b.num_rows for b in batches) <= 65_536
     assert batches[0].column("id")[0].as_py() == 65_000
+
+
+def test_it_shows_the_face_of_a_source(filled: EmbeddedLog) -> None:
+    source: Source = filled
+    assert source.lag(source.end_offsets()) == 0
 
 
 def test_lag_counts_what_is_not_committed(filled: EmbeddedLog) -> None:

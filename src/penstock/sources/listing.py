@@ -8,6 +8,7 @@ from bisect import bisect_right
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
+from threading import Lock
 
 from penstock.errors import Damaged, SourceError, check
 from penstock.sources.segments import Piece, Segment
@@ -27,6 +28,7 @@ class Listing:
         self._segments: list[Segment] = []
         self._fault: str | None = None
         self._unchanged: int | None = None
+        self._lock = Lock()  # one log may serve a loop and a dashboard in two threads
 
     def segments(self) -> list[Segment]:
         """All there are now; raises Damaged if one is missing in the middle.
@@ -34,17 +36,21 @@ class Listing:
         A directory that changes while it is listed may show a segment and not the one before it. That one was there
         first, so the next listing must show it: only a gap that stays is damage.
         """
-        changed = self.directory.stat().st_mtime_ns
-        if changed == self._unchanged:
+        with self._lock:
+            try:
+                changed = self.directory.stat().st_mtime_ns
+            except FileNotFoundError:
+                raise Damaged(f"{self.directory} is missing, with all of its segments") from None
+            if changed == self._unchanged:
+                return self._segments
+            settled = time.time_ns() - changed > (FINE if changed % 1_000_000_000 else COARSE)
+            fault = self._list()
+            while fault:
+                before, fault = fault, self._list()
+                if fault == before:
+                    raise Damaged(f"{self.directory} {fault}")
+            self._unchanged = changed if settled else None
             return self._segments
-        settled = time.time_ns() - changed > (FINE if changed % 1_000_000_000 else COARSE)
-        fault = self._list()
-        while fault:
-            before, fault = fault, self._list()
-            if fault == before:
-                raise Damaged(f"{self.directory} {fault}")
-        self._unchanged = changed if settled else None
-        return self._segments
 
     def covering(self, start: int, end: int) -> list[Piece]:
         """The pieces that make up the offsets from `start` up to `end`."""

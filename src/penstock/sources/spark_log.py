@@ -121,11 +121,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             bound = None
         reached = offsets.parse(start)
         end = self._log.end_offsets() if self._target is None else self._target
+        known = reached.keys() == end.keys()
+        check(known, "checkpoint", f"be of {self._path}, which has {len(end)} partitions", dict(start))
         for partition, last in end.items():
-            if reached[partition] > last and self._target is None:
+            if reached[partition] > last:
                 found = f"{self._path} ends at offset {last} in partition {partition}"
                 raise Damaged(f"{found}, but was already read up to {reached[partition]}: its newest segments are gone")
-        return offsets.render(offsets.advance(reached, {p: max(last, reached[p]) for p, last in end.items()}, bound))
+        return offsets.render(offsets.advance(reached, end, bound))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable() if self._bound is None else ReadMaxRows(self._bound * self._splits.now())
