@@ -1,0 +1,1 @@
+"""Journals made readable: a story, a picture."""
