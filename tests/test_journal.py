@@ -25,7 +25,7 @@ SEEN = Observation(
     input_rate=5.0,
     per_worker=(Worker("w", cpu=0.5),),
     operators=(Operator("map", 2, busy=0.1),),
-    batch=Batch(1, 2.5, 100),
+    batch=Batch(1, 40.0, 2.5, 100),
     events=(WHY,),
 )
 MADE = Decision(4, (WHY,), (Option(4, True, WHY),), Expectation(capacity=1e9))

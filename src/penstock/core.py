@@ -63,6 +63,7 @@ class Batch:
     """The last finished micro-batch. `cold` means it ran on workers that were not warm: no model learns from it."""
 
     number: int
+    ended_at: float
     seconds: float
     records: int
     cold: bool = False

@@ -38,7 +38,8 @@ def summary(measures: Measures, max_workers: object) -> str:
         parts[0] += f" ({share * 100:.0f} % of always {max_workers})"
     parts.append(f"rescaled {measures.rescales_up} times up and {measures.rescales_down} down")
     if measures.latency_p95 is not None:
-        parts.append(f"latency {number(measures.latency_p95, ' s')} or less for 95 % of the time")
+        known = seconds(measures.latency_known)
+        parts.append(f"latency at most {number(measures.latency_p95, ' s')} for 95 % of the {known} it was known")
     parts.append(f"backlog at most {number(measures.max_backlog)}")
     if measures.workers_lost:
         parts.append(f"{measures.workers_lost} worker{'s' * (measures.workers_lost > 1)} lost")

@@ -1,0 +1,256 @@
+"""Commands that run something for real: demo, run, calibrate."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from penstock import journal as journals
+from penstock.cli.view import View
+from penstock.core import Observation
+from penstock.errors import check
+from penstock.experiment import capacity, spec
+from penstock.experiment.capacity import Capacity
+from penstock.experiment.live import Outcome, Run
+from penstock.experiment.pipeline import Pipeline
+
+RUNS = Path("runs")
+
+
+def demo(*, into: Path | None = None, seconds: float | None = None, json: bool = False) -> int:
+    """See a real Spark job scale itself: about six minutes of load on a cluster of real executor processes.
+
+    Starts a Spark cluster on this machine, measures quickly what a worker can do, feeds word count with a sine of two
+    periods and lets Kubernetes' HPA algorithm scale it. Ends with a recount of every record, a summary and a picture.
+
+    Parameters
+    ----------
+    into
+        Directory for the log, journal, picture and Spark's logs. Default: a new one under ./runs.
+    seconds
+        Length of the load instead of 360 s.
+    json
+        Print the summary as JSON.
+    """
+    text = (resources.files("penstock.experiment") / "demo.toml").read_text()
+    if seconds is not None:
+        check(seconds > 0, "seconds", "be above 0", seconds)
+        text = text.replace("duration = 360", f"duration = {seconds:g}")
+    return _run(spec.parse(text, "demo"), into, dry_run=False, as_json=json)
+
+
+def run(experiment: Path, *, into: Path | None = None, dry_run: bool = False, json: bool = False) -> int:
+    """Run an experiment: start a cluster, the job and its load, and scale it as its policy decides.
+
+    Stopped or crashed, the same command with the same --into goes on where it was.
+
+    Examples: `penstock run experiments/demo.toml`, `penstock run my.toml --into runs/mine --dry-run`
+
+    Parameters
+    ----------
+    experiment
+        A TOML file: job, workload, policy. `experiments/demo.toml` is one to start from.
+    into
+        Directory of the run. Default: a new one under ./runs.
+    dry_run
+        Decide and write down why, but change nothing.
+    json
+        Print the summary as JSON.
+    """
+    return _run(spec.load(experiment), into, dry_run=dry_run, as_json=json)
+
+
+def calibrate(
+    job: str,
+    *,
+    max: Annotated[int, Parameter(name="--max")] = 6,
+    seconds: float = 25.0,
+    cpu: float = 0.2,
+    json: bool = False,
+) -> int:
+    """Measure what a job can do here: saturate every scale-out from 1 to --max and print records/s for each.
+
+    Example: `penstock calibrate wordcount --max 6`
+
+    Parameters
+    ----------
+    job
+        The job, see `penstock jobs`.
+    max
+        The largest scale-out.
+    seconds
+        The least time to count at each scale-out, once its workers are warm.
+    cpu
+        Share of a core that each worker is bounded to.
+    json
+        Print the table as JSON.
+    """
+    check(max >= 1, "max", "be at least 1", max)
+    check(seconds > 0, "seconds", "be above 0", seconds)
+    text = f"""
+        job = {_quoted(job)}
+        max_workers = {max}
+        [workload]
+        kind = "constant"
+        level = 0
+        [policy]
+        name = "static"
+        [stream]
+        trigger = 0
+        max_records_per_worker = 100_000
+        [cluster]
+        cpu = {cpu}
+    """
+    experiment = spec.parse(text, f"calibrate {job}")
+    console = _console(json)
+    measured: list[Capacity] = []
+    with tempfile.TemporaryDirectory(prefix="penstock-") as directory, _stoppable() as stop:
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as progress:
+            with Pipeline(experiment, Path(directory), workers=1, tell=progress.log) as pipeline:
+                pipeline.warm_up(stop)
+                for workers in range(1, pipeline.cluster.max_workers + 1):
+                    measured.append(_measure(pipeline, workers, seconds, progress, stop))
+                bounded = pipeline.cluster.groups is not None
+    slope = capacity.linear(measured)
+    if json:
+        rows = [{**asdict(c), "of_linear": c.per_worker / slope} for c in measured]
+        _print_json({"job": job, "cpu": cpu if bounded else None, "per_worker": slope, "capacities": rows})
+        return 0
+    table = Table(title=f"{job}: what it can do here" + (f", {cpu:g} core per worker" if bounded else ""))
+    for name in ("workers", "records/s", "per worker", "of linear", "± between batches", "batches"):
+        table.add_column(name, justify="right")
+    for c in measured:
+        share = f"{c.per_worker / slope:.0%}"
+        table.add_row(str(c.workers), f"{c.rate:,.0f}", f"{c.per_worker:,.0f}", share, f"{c.spread:.0%}", str(c.batches))
+    console.print(table)
+    console.print(f"Linear is {slope:,.0f} records/s per worker: the line through zero that fits best.")
+    return 0
+
+
+def _measure(pipeline: Pipeline, workers: int, seconds: float, progress: Progress, stop: Any) -> Capacity:
+    bar = progress.add_task(f"{workers} workers: coming up", total=None)
+    began: float | None = None
+
+    def on_sample(_: Observation, counted: int) -> None:
+        nonlocal began
+        if counted:
+            began = began or time.monotonic()
+            text = f"{workers} workers: {counted} batches"
+            progress.update(bar, description=text, total=seconds, completed=time.monotonic() - began)
+
+    found = capacity.measure(pipeline, workers, seconds=seconds, stop=stop, on_sample=on_sample)
+    progress.remove_task(bar)
+    progress.log(f"{workers} workers: {found.rate:,.0f} records/s")
+    return found
+
+
+def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, as_json: bool) -> int:
+    console = _console(as_json)
+    directory = into or RUNS / f"{_slug(experiment.head.name)}-{time.strftime('%Y%m%d-%H%M%S')}"
+    title = f"penstock {experiment.head.name}: {experiment.job.name} under {experiment.policy().name}"
+    with View(console, title, experiment.head.max_workers) as view:
+        live = Run(experiment, directory, dry_run=dry_run, tell=view.tell, on_moment=view.show)
+        with _stoppable() as stop:
+            outcome = live.execute(stop)
+    from penstock.report.picture import draw
+
+    picture = directory / "run.png"
+    draw(
+        journals.read(live.journal_path),
+        picture,
+        title=title,
+        max_workers=outcome.max_workers,
+        capacity_per_worker=outcome.capacity_per_worker,
+    )
+    (directory / "summary.json").write_text(_dump({**outcome.to_json(), "picture": str(picture)}))
+    if as_json:
+        _print_json({**outcome.to_json(), "picture": str(picture)})
+    else:
+        _summary(console, outcome, picture, live.journal_path)
+    return 0 if outcome.verdict.equal else 1
+
+
+def _summary(console: Console, outcome: Outcome, picture: Path, journal: Path) -> None:
+    measures, verdict = outcome.measures, outcome.verdict
+    table = Table(title="What came of it" if outcome.finished else "What came of it (stopped early)", show_header=False)
+    mark = "[green]equal[/]" if verdict.equal else "[bold red]NOT EQUAL[/]"
+    table.add_row("records in, records out", f"{verdict.records_in:,}, {verdict.records_out:,}: {mark}")
+    table.add_row("recount", verdict.sentence)
+    if measures.average_workers is not None:
+        saved = 1 - measures.average_workers / outcome.max_workers
+        text = f"{measures.average_workers:.2f} instead of {outcome.max_workers}: {saved:.0%} less than always-max"
+        table.add_row("average workers", text)
+    if measures.latency_p95 is not None:
+        table.add_row("latency", f"p95 {measures.latency_p95:.1f} s, worst {measures.latency_max:.1f} s")
+    table.add_row("rescales", f"{measures.rescales_up} out, {measures.rescales_down} in")
+    table.add_row("failed tasks", str(outcome.failed_tasks))
+    if outcome.behind:
+        table.add_row("load generator", f"at worst {outcome.behind:,} records late")
+    table.add_row("picture", str(picture))
+    table.add_row("why each step", f"penstock explain {journal}")
+    console.print(table)
+
+
+@contextmanager
+def _stoppable() -> Iterator[Any]:
+    """Ctrl-C and SIGTERM ask to stop; a second one insists."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        sys.stderr.write("stopping: the job drains no further, its results are counted (again to end at once)\n")
+
+    def stop() -> bool:
+        # Spark's session brings a handler of its own that would cancel jobs; ours is put back at every look.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not ask:
+                signal.signal(number, ask)
+        return asked
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        stop()
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _console(as_json: bool) -> Console:
+    """Progress goes to standard error where standard output is for a program."""
+    return Console(stderr=as_json, highlight=False)
+
+
+def _slug(name: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-") or "run"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text)
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, indent=2, default=str)
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(_dump(value) + "\n")

@@ -1,0 +1,93 @@
+"""What a job can do: its throughput with more waiting than it can take, at one scale-out after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from statistics import mean, pstdev
+
+from penstock.core import Batch, Observation
+from penstock.errors import Refused, Unavailable
+from penstock.experiment.pipeline import Pipeline
+
+CHUNK = 20_000
+SETTLE = 10.0  # seconds after the last worker became ready that are not counted: compilers are still at work
+PATIENCE = 300.0  # seconds for the workers to come up and warm up
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Throughput at one scale-out.
+
+    rate: records/s over all counted batches; spread: standard deviation over batches as a share of their mean.
+    """
+
+    workers: int
+    rate: float
+    spread: float
+    batches: int
+
+    @property
+    def per_worker(self) -> float:
+        return self.rate / self.workers
+
+
+def measure(
+    pipeline: Pipeline,
+    workers: int,
+    *,
+    batches: int = 6,
+    seconds: float = 20.0,
+    stop: Callable[[], bool] = lambda: False,
+    on_sample: Callable[[Observation, int], None] = lambda _o, _n: None,
+) -> Capacity:
+    """Saturate the job with `workers` workers and count at least `batches` batches and `seconds` seconds.
+
+    The log is topped up as it is read, so it always holds more than the next two batches can take.
+    """
+    pipeline.target.rescale(workers)
+    plenty = 3 * pipeline.experiment.stream.max_records_per_worker * workers
+    counted: list[Batch] = []
+    warm_since: float | None = None
+    deadline = time.time() + PATIENCE
+    with pipeline.log.writer() as writer:
+        turn = 0
+        while not stop():
+            with suppress(Unavailable):
+                seen = pipeline.target.observe()
+                lacking = plenty - (seen.backlog or 0)
+                while lacking > 0:
+                    writer.append(turn, pipeline.generate_now(CHUNK))
+                    turn = (turn + 1) % pipeline.log.partitions
+                    lacking -= CHUNK
+                if seen.workers != workers or any(w.ready_at is None for w in seen.per_worker):
+                    warm_since, counted = None, []  # also when a worker was lost and replaced: start over
+                elif warm_since is None:
+                    warm_since = seen.at
+                elif seen.batch is not None and seen.batch.ended_at > warm_since + SETTLE:
+                    if not counted or seen.batch.number > counted[-1].number:
+                        counted.append(seen.batch)
+                on_sample(seen, max(0, len(counted) - 1))
+                if len(counted) > batches and counted[-1].ended_at - counted[0].ended_at >= seconds:
+                    break
+                if len(counted) < 2 and seen.at > deadline:
+                    raise Refused(f"{workers} workers were not warm after {PATIENCE:.0f} s: {seen.workers} run")
+            time.sleep(pipeline.experiment.head.sample_every)
+    return _capacity(workers, counted)
+
+
+def _capacity(workers: int, counted: list[Batch]) -> Capacity:
+    """From batch ends: the first batch only starts the watch."""
+    if len(counted) < 2:
+        raise Unavailable(f"no batch was measured with {workers} workers")
+    spans = [b.ended_at - a.ended_at for a, b in zip(counted, counted[1:], strict=False)]
+    rates = [b.records / span for b, span in zip(counted[1:], spans, strict=True)]
+    records = sum(b.records for b in counted[1:])
+    return Capacity(workers, records / sum(spans), pstdev(rates) / mean(rates), len(rates))
+
+
+def linear(capacities: list[Capacity]) -> float:
+    """Records/s per worker of the line through the origin that fits best."""
+    return sum(c.rate * c.workers for c in capacities) / sum(c.workers**2 for c in capacities)

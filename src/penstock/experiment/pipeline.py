@@ -1,0 +1,170 @@
+"""A job on a cluster of its own, reading its log and writing its results: everything but the load and the loop."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import Unavailable
+from penstock.experiment.spec import Experiment
+from penstock.jobs import Verdict
+from penstock.jobs.sink import ResultFiles
+from penstock.sources import offsets
+from penstock.sources.log import EmbeddedLog
+from penstock.sources.splits import publish
+from penstock.targets.spark.cluster import SparkCluster
+from penstock.targets.spark.latency import observe_latency
+from penstock.targets.spark.target import SparkTarget
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+WARM_BATCHES = 3
+WARM_RECORDS = 2_000
+WARM_PATIENCE = 300.0
+STOP_PATIENCE = 30.0
+
+
+class Pipeline:
+    """A running query with its log, cluster and target, in one directory. Entering starts it, leaving ends it all.
+
+    A directory that holds one already is continued: same log, same checkpoint, nothing lost and nothing counted twice.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        directory: Path,
+        *,
+        workers: int,
+        control: bool = True,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.experiment = experiment
+        self.directory = directory
+        self.results = directory / "results"
+        self._checkpoint = directory / "checkpoint"
+        self._workers = workers
+        self._control = control
+        self._tell = tell
+        self.generate = experiment.job.generator(seed=int(time.time()))
+        self._spark: SparkSession | None = None
+        self.query: StreamingQuery | None = None
+
+    def __enter__(self) -> Self:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        spec, job = self.experiment.stream, self.experiment.job
+        path = self.directory / "log"
+        self.log = (
+            EmbeddedLog.open(path) if path.exists() else EmbeddedLog.create(path, job.schema, spec.partitions)
+        )
+        size = self.experiment.cluster
+        self.cluster = SparkCluster(
+            self.directory / "cluster", max_workers=self.experiment.head.max_workers, cpu=size.cpu, memory=size.memory
+        )
+        try:
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def _start(self) -> None:
+        bound = f"{self.experiment.cluster.cpu:g} core each" if self.cluster.groups else "unbounded"
+        self._tell(f"starting a Spark cluster with {self._workers} of {self.cluster.max_workers} workers, {bound}")
+        if self.cluster.notice:
+            self._tell(self.cluster.notice)
+        self.cluster.__enter__()
+        workers = min(self._workers, self.cluster.max_workers)
+        self._spark = self.cluster.session(
+            self.experiment.head.name,
+            workers,
+            {"spark.sql.shuffle.partitions": str(self.experiment.state_partitions)},
+        )
+        splits = self.directory / "workers"
+        publish(splits, workers)
+        job, spec = self.experiment.job, self.experiment.stream
+        records = self.log.stream(self._spark, splits=splits, max_records_per_split=spec.max_records_per_worker)
+        self.query = (
+            job.build(observe_latency(records))
+            .writeStream.queryName(self.experiment.head.name)
+            .outputMode(job.output_mode)
+            .option("checkpointLocation", str(self._checkpoint))
+            .trigger(processingTime=f"{int(spec.trigger * 1000)} milliseconds")
+            .foreachBatch(ResultFiles(self.results).write)
+            .start()
+        )
+        self.target = SparkTarget(
+            self.query,
+            max_workers=self.cluster.max_workers,
+            source=self.log,
+            cluster=self.cluster,
+            splits=splits,
+            control=self._control,
+        )
+
+    def warm_up(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Run a few small batches, so that what comes next is not measured on a cold JVM."""
+        self._tell("warming up: the first batches load and compile")
+        deadline = time.monotonic() + WARM_PATIENCE
+        first: int | None = None
+        with self.log.writer() as writer:
+            while not stop():
+                seen = self.target.observe()
+                number = seen.batch.number if seen.batch else -1
+                first = number if first is None else first
+                if number - first >= WARM_BATCHES:
+                    return
+                if not seen.backlog:
+                    writer.append(number % self.log.partitions, self.generate_now(WARM_RECORDS))
+                if time.monotonic() > deadline:
+                    raise Unavailable(f"the job did not finish {WARM_BATCHES} batches in {WARM_PATIENCE:.0f} s")
+                time.sleep(0.5)
+
+    def generate_now(self, count: int) -> pa.RecordBatch:
+        """Records of this moment."""
+        return self.generate(np.full(count, int(time.time() * 1e6)))
+
+    def verify(self) -> Verdict:
+        """Recount the log up to where the results go, with the job's own proof."""
+        numbers = sorted(int(path.stem) for path in self.results.glob("*.arrow"))
+        if not numbers:
+            return Verdict(False, 0, 0, "there are no results")
+        return self.experiment.job.check(self.log, self.results, planned_offsets(self._checkpoint, numbers[-1]))
+
+    def stop_query(self) -> None:
+        """End the query between two batches where possible, so that no task is cut off."""
+        if self.query is None or not self.query.isActive:
+            return
+        deadline = time.monotonic() + STOP_PATIENCE
+        while time.monotonic() < deadline and self.query.isActive and self.query.status["isTriggerActive"]:
+            time.sleep(0.05)
+        self.query.stop()
+
+    def _end(self) -> None:
+        try:
+            if self.query is not None:
+                self.stop_query()
+            if self._spark is not None:
+                self._spark.stop()
+        finally:
+            self.cluster.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+
+def planned_offsets(checkpoint: Path, batch: int) -> dict[int, int]:
+    """Where a batch ends in the log: Spark writes it down before it runs the batch, so results and offsets agree."""
+    lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
+    return offsets.parse(json.loads(lines[-1]))

@@ -1,0 +1,1 @@
+"""Spark Structured Streaming as a target: a cluster to run on, and a query to watch and rescale."""

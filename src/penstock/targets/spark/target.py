@@ -1,0 +1,278 @@
+"""A running Structured Streaming query as a target: watched and rescaled from inside its driver, and never stopped.
+
+Out by requesting executors, in by graceful decommission: the query runs on. New executors are cold (their first batches
+pay for loading and compiling), so a worker counts as ready only after it has taken part in a few.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
+
+from penstock.core import Batch, Observation, Reason, Worker
+from penstock.errors import Refused, Unavailable, check
+from penstock.sources import Source
+from penstock.sources.splits import publish
+from penstock.targets.spark.cluster import SparkCluster
+from penstock.targets.spark.conf import check_session
+from penstock.targets.spark.executors import Executor, Executors
+from penstock.targets.spark.progress import Counter, Progress, parse
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+WINDOW = 10.0  # seconds that rates and CPU are averaged over: several batches
+COLD_BATCHES = 2  # an executor's first batches pay for class loading and compilation
+COLD_SECONDS = 60.0  # without any batch to run, a worker is taken as ready after this long
+STALE = 60.0  # a batch that ended longer ago says nothing about now
+
+
+class SparkTarget:
+    """A query to observe and rescale.
+
+    query: a running query of a classic (not Connect) session on a cluster.
+    source: the log that it reads, to see arrivals and backlog live; without it they are known only once per batch.
+    cluster: our own cluster, whose control groups measure CPU best; without it CPU is the tasks' own.
+    splits: the file that tells the log's reader how many workers share a batch.
+    control: False promises to watch only: `rescale` is refused and nothing is ever asked of the cluster.
+    """
+
+    def __init__(
+        self,
+        query: StreamingQuery,
+        *,
+        max_workers: int,
+        source: Source | None = None,
+        cluster: SparkCluster | None = None,
+        splits: Path | None = None,
+        control: bool = True,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        if type(query).__module__.startswith("pyspark.sql.connect"):
+            raise Refused("Spark Connect gives no access to the executors: run Penstock in the driver of a classic session")
+        self._query = query
+        self._java: Any = query._jsq
+        _check_running(query)
+        session = self._java.sparkSession()
+        context = _context(session)
+        settings = dict(context.getConf().getAll())
+        check_session(settings, context.master)
+        self._cores = int(settings["spark.executor.cores"])
+        self.max_workers = max_workers
+        self._source = source
+        self._cluster = cluster
+        self._splits = splits
+        self._control = control
+        self._now = now
+        self.executors = Executors(context)
+        self._attached_at = now()
+        self._members: dict[str, Executor] = {}
+        self._draining: set[str] = set()
+        self._batches: dict[str, int] = {}
+        self._state_tasks: dict[str, int] = {}
+        self._ready: dict[str, float] = {}
+        self._cpu: dict[str, Counter] = {}
+        self._task_cpu: dict[str, float] = {}
+        self._read: dict[str, float] = {}
+        self._rates: dict[str, Counter] = {}
+        self._arrived = Counter(WINDOW)
+        self._processed = Counter(WINDOW)
+        self._told: int | None = None
+        self._last: Progress | None = None
+        self._batch: Batch | None = None
+        self._last_rescale_at: float | None = None
+        active = [e for e in self.executors.all() if not e.leaving]
+        self._members = {e.name: e for e in active}
+        self.requested = max(len(active), int(settings.get("spark.dynamicAllocation.initialExecutors", 0)), 1)
+        if control:
+            # Only after an explicit request does Spark replace an executor that is lost.
+            self.executors.request(self.requested)
+
+    def observe(self) -> Observation:
+        """What the query, its source and its executors show now."""
+        _check_running(self._query)
+        now = self._now()
+        found = self.executors.all()
+        active = [e for e in found if not e.leaving]
+        events = self._changes(active, {e.name for e in found})
+        self._follow_batches(now)
+        self._measure(now, active)
+        self._tell_source(len(active))
+        arrivals, backlog = self._arrivals(now)
+        return Observation(
+            at=now,
+            workers=len(active),
+            requested=self.requested,
+            uptime=now - self._attached_at,
+            last_rescale_at=self._last_rescale_at,
+            input_rate=arrivals,
+            processed_rate=self._processed_rate(now, backlog),
+            backlog=backlog,
+            latency=self._last.latency if self._last and now - self._last.ended_at < STALE else None,
+            per_worker=tuple(self._worker(e) for e in active),
+            batch=self._batch,
+            events=events,
+        )
+
+    def rescale(self, workers: int) -> None:
+        """Ask for `workers`: more by request, fewer by draining those with the least to lose."""
+        check(1 <= workers <= self.max_workers, "workers", f"be from 1 to {self.max_workers}", workers)
+        if not self._control:
+            raise Refused(f"told only to watch: {workers} workers were not requested")
+        _check_running(self._query)
+        self.executors.request(workers)
+        active = [e for e in self.executors.all() if not e.leaving]
+        leaving = sorted(active, key=self._to_lose)[: max(0, len(active) - workers)]
+        if leaving:
+            self.executors.drain([e.name for e in leaving], f"Penstock scales in to {workers}")
+            self._draining |= {e.name for e in leaving}
+        if workers != self.requested:
+            self.requested = workers
+            self._last_rescale_at = self._now()
+        self._tell_source(len(active) - len(leaving))
+
+    def _to_lose(self, executor: Executor) -> tuple[int, int, float]:
+        """State and blocks to rebuild elsewhere come first; then the youngest goes, whose code is the least warm."""
+        return self._state_tasks.get(executor.name, 0), executor.held, -executor.started_at
+
+    def _changes(self, active: list[Executor], present: set[str]) -> tuple[Reason, ...]:
+        events = []
+        current = {e.name: e for e in active}
+        for name in self._members.keys() - current.keys():
+            if name in self._draining or name in present:
+                events.append(Reason("worker.left", f"worker {name} was drained", {"worker": name}))
+            else:
+                why = self.executors.why_gone(name)
+                events.append(
+                    Reason("worker.lost", f"worker {name} was lost: {why}", {"worker": name, "why": why})
+                )
+            for known in (self._batches, self._state_tasks, self._ready, self._cpu, self._rates):
+                known.pop(name, None)
+        for name in current.keys() - self._members.keys():
+            events.append(Reason("worker.joined", f"worker {name} joined", {"worker": name}))
+        self._draining &= present
+        self._members = current
+        return tuple(sorted(events, key=lambda e: (e.code, e.sentence)))
+
+    def _follow_batches(self, now: float) -> None:
+        """Take in what finished since the last look."""
+        try:
+            raw = self._java.lastProgress()
+            text = None if raw is None else raw.json()
+        except (Py4JError, ConnectionError) as error:
+            raise Unavailable(f"could not read the query's progress: {error}") from error
+        latest = None if text is None else parse(text)
+        if latest is not None and latest.records == 0:
+            latest = None  # an idle trigger reports as well, under the number of the batch to come
+        tasks = self.executors.finished_tasks()
+        for task in tasks:
+            self._task_cpu[task.executor] = self._task_cpu.get(task.executor, 0.0) + task.cpu
+            self._read[task.executor] = self._read.get(task.executor, 0.0) + task.records
+        if latest is None or (self._last is not None and latest.number <= self._last.number):
+            return
+        took_part = {task.executor for task in tasks}
+        cold = any(name not in self._ready for name in took_part)
+        for name in took_part:
+            self._batches[name] = self._batches.get(name, 0) + 1
+        self._state_tasks = {}
+        for task in tasks:
+            if task.stateful:
+                self._state_tasks[task.executor] = self._state_tasks.get(task.executor, 0) + 1
+        self._last = latest
+        self._batch = Batch(latest.number, latest.ended_at, latest.seconds, latest.records, cold)
+        for name, records in self._read.items():
+            self._rates.setdefault(name, Counter(WINDOW)).saw(latest.ended_at, records)
+        if latest.end is not None:
+            self._processed.saw(latest.ended_at, latest.end)
+        if self._source is None and latest.latest is not None:
+            self._arrived.saw(latest.started_at, latest.latest)
+
+    def _measure(self, now: float, active: list[Executor]) -> None:
+        for executor in active:
+            name = executor.name
+            used = self._used(name)
+            if used is not None:
+                self._cpu.setdefault(name, Counter(WINDOW)).saw(now, used)
+            warm = self._batches.get(name, 0) >= COLD_BATCHES or now - executor.started_at > COLD_SECONDS
+            if name not in self._ready and warm and self._bounded(name):
+                self._ready[name] = now
+                self._cpu.pop(name, None)  # what it used while cold says nothing about its work
+
+    def _used(self, name: str) -> float | None:
+        """CPU seconds so far, as a share of one worker's allowance."""
+        if self._cluster is not None and self._cluster.groups is not None:
+            used = self._cluster.groups.used(self._cluster.group(self.executors.app, name))
+            return None if used is None else used / self._cluster.cpu
+        return self._task_cpu.get(name, 0.0) / self._cores
+
+    def _bounded(self, name: str) -> bool:
+        if self._cluster is None or self._cluster.groups is None:
+            return True
+        return self._cluster.groups.bounded(self._cluster.group(self.executors.app, name))
+
+    def _worker(self, executor: Executor) -> Worker:
+        cpu = self._cpu[executor.name].rate() if executor.name in self._cpu else None
+        rate = self._rates[executor.name].rate() if executor.name in self._rates else None
+        return Worker(
+            name=executor.name,
+            cpu=None if cpu is None else min(cpu, 1.0),
+            rate=rate,
+            started_at=executor.started_at,
+            ready_at=self._ready.get(executor.name),
+        )
+
+    def _arrivals(self, now: float) -> tuple[float | None, float | None]:
+        """Input rate and backlog: from the log itself where there is one, else as of the last batch."""
+        done = self._last.end if self._last is not None else None
+        if self._source is not None:
+            end = sum(self._source.end_offsets().values())
+            self._arrived.saw(now, end)
+            begun = sum(self._source.begin_offsets().values()) if done is None else done
+            return self._arrived.rate(), float(max(0, end - begun))
+        if self._last is None or done is None or self._last.latest is None:
+            return None, None
+        if now - self._last.ended_at > STALE and not self._waiting():
+            return None, None
+        if self._waiting():
+            return self._arrived.rate() if now - self._last.ended_at < WINDOW else 0.0, 0.0
+        return self._arrived.rate(), float(max(0, self._last.latest - done))
+
+    def _processed_rate(self, now: float, backlog: float | None) -> float | None:
+        if self._last is not None and now - self._last.ended_at > WINDOW and backlog == 0:
+            return 0.0  # nothing arrives, so nothing is processed: known, not missing
+        return self._processed.rate()
+
+    def _waiting(self) -> bool:
+        status = self._query.status
+        return not status["isDataAvailable"] and not status["isTriggerActive"]
+
+    def _tell_source(self, workers: int) -> None:
+        if self._splits is None or workers < 1:
+            return
+        if workers != self._told:
+            publish(self._splits, workers)
+            self._told = workers
+
+
+def _check_running(query: StreamingQuery) -> None:
+    try:
+        if query.isActive:
+            return
+        error = query.exception()
+    except (Py4JError, ConnectionError) as gone:
+        raise Unavailable(f"the driver's JVM does not answer: {gone}") from gone
+    why = f": {str(error).splitlines()[0]}" if error else ""
+    raise Refused(f"query {query.name or query.id} has stopped{why}")
+
+
+def _context(java_session: Any) -> Any:
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is None:
+        raise Refused("there is no SparkContext in this process: run Penstock in the query's driver")
+    return context
