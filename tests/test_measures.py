@@ -79,7 +79,7 @@ def test_what_is_unknown_is_none(name: str) -> None:
 
 
 def test_workers_unknown_at_first_are_left_out_of_the_average_only() -> None:
-    records = [start(0), Sample(observation=Observation(at=0)), seen(10, workers=4), stop(20)]
+    records: list[Record] = [start(0), Sample(observation=Observation(at=0)), seen(10, workers=4), stop(20)]
     measures = summarise(records, max_workers=4)
     assert (measures.duration, measures.worker_seconds, measures.average_workers) == (20, 40, 4)
 

@@ -1,4 +1,4 @@
-"""Journals to tell, replay and draw: the toy job under a wave, with what goes wrong."""
+"""Journals to explain and replay: the toy job under a wave, with what goes wrong."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import replace
 from math import cos, pi
 from pathlib import Path
 
+import pytest
+
 from penstock import guards
-from penstock.core import Observation, Policy, Reason
+from penstock.core import Observation, Reason
 from penstock.journal import Journal
 from penstock.loop import Loop, Pilot, Step
 from penstock.policies import make
@@ -30,23 +32,21 @@ class Job(FakeTarget):
         lost = observation.at - self.began == 400
         if lost:
             self.lose()
-        return replace(observation, latency=1.0 + observation.backlog / 1000 if observation.backlog else 1.0) if (
-            not lost
-        ) else replace(observation, events=(LOST,))
+        return replace(observation, latency=1.5, events=(LOST,) if lost else ())
 
 
-def write(path: Path, *, policy: Policy | None = None, shadow: bool = False, dry_run: bool = False) -> Path:
+def write(path: Path, *, shadow: bool = False, dry_run: bool = False) -> Path:
     """A wave of 15 minutes; after it the loop is gone for 60 s, comes back, and goes on for 5 minutes."""
     clock = FakeClock(1_000_000)
     job = Job(clock)
 
     def run(seconds: float) -> None:
-        with Journal.open(path) as journal:
+        with Journal.open(path) as file:
             loop = Loop(
                 job,
-                policy or make("hpa", max_workers=8),
+                make("hpa", max_workers=8),
                 guards=guards.default(1, 8),
-                journal=journal,
+                journal=file,
                 clock=clock,
                 dry_run=dry_run,
                 shadows=(Pilot(make("static", workers=6)),) if shadow else (),
@@ -67,3 +67,18 @@ def _until(clock: FakeClock, seconds: float) -> Callable[[], bool]:
 
 def _outage(job: Job, step: Step) -> None:
     job.down = "connection refused" if 500 <= step.observation.at - job.began < 530 else None
+
+
+@pytest.fixture(scope="session")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("journals") / "wave.jsonl")
+
+
+@pytest.fixture(scope="session")
+def shadowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("journals") / "shadowed.jsonl", shadow=True)
+
+
+@pytest.fixture(scope="session")
+def advised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("journals") / "advised.jsonl", dry_run=True)
