@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -159,6 +159,8 @@ def explain(
     first = _start(records)
     most = first.policy.config.get("max_workers")
     measures = summarise(records, most if isinstance(most, int) else 1)
+    if not isinstance(most, int):  # somebody's own policy may know no most
+        measures = replace(measures, share_of_max=None)
     began, entries = first.at, tell(records, fold=not all_)
     left_out = 0 if last is None else max(0, len(entries) - last)
     shown = entries[left_out:]
