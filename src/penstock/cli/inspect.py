@@ -119,10 +119,10 @@ def workloads(
         render.emit({"kinds": plain, "every_kind_takes": _plain(parameters_of(Transforms))})
         return
     console = render.console()
-    shown = render.table("kind", "idea", "parameters")
+    shown = render.table("kind", "idea", *([] if kind else ["parameters"]))
     for name, cls in chosen.items():
-        names = "" if kind else ", ".join(p.name for p in parameters_of(cls))
-        shown.add_row(f"[bold]{name}[/]", escape(_idea(cls)), names)
+        names = [] if kind else [", ".join(p.name for p in parameters_of(cls))]
+        shown.add_row(f"[bold]{name}[/]", escape(_idea(cls)), *names)
     console.print(shown)
     console.print()
     if kind:
