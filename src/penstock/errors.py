@@ -1,14 +1,14 @@
 """Everything that can go wrong, as one tree.
 
-    PenstockError
-    ├── ConfigError        what the user asked for is not possible: exit 2, one sentence, no traceback
-    ├── Unavailable        cannot be known or done right now: hold, and try again at the next tick
-    ├── Refused            the target rejected the request, and would reject it again
-    └── SourceError        the source log
-        ├── Damaged        a segment is not what was written
-        ├── Full           no room left; nothing of the failed write became visible
-        ├── Locked         another writer has the log
-        └── Unsupported    written by a Penstock that this one does not understand
+PenstockError
+├── ConfigError        what the user asked for is not possible: exit 2, one sentence, no traceback
+├── Unavailable        cannot be known or done right now: hold, and try again at the next tick
+├── Refused            the target rejected the request, and would reject it again
+└── SourceError        the source log
+    ├── Damaged        a segment is not what was written
+    ├── Full           no room left; nothing of the failed write became visible
+    ├── Locked         another writer has the log
+    └── Unsupported    written by a Penstock that this one does not understand
 """
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from math import isfinite, sin
@@ -213,6 +214,14 @@ class PolicyContract:
         assert type(again) is type(policy)
         assert again.config() == policy.config()
         assert _run(again, self.history()) == _run(policy, self.history())
+
+
+def eventually(condition: Callable[[], bool], what: str, patience: float = 240.0) -> None:
+    """Wait for what must happen on a real target, however busy the machine; patience only ends a hopeless wait."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {patience:.0f} s for {what}"
+        time.sleep(0.25)
 
 
 class TargetContract:

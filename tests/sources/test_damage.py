@@ -204,7 +204,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(disk)],  # noqa: S607
+        ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(disk)],
         capture_output=True,
         text=True,
         check=False,
@@ -212,7 +212,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if mount.returncode:
         pytest.skip(f"cannot mount a small disk here: {mount.stderr.strip()}")
     yield disk
-    subprocess.run(["umount", str(disk)], check=True)  # noqa: S607
+    subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_full_disk_loses_nothing_and_the_write_can_be_repeated(

@@ -79,7 +79,7 @@ def calibrate(
     job: str,
     *,
     max: Annotated[int, Parameter(name="--max")] = 6,
-    seconds: float = 25.0,
+    seconds: float = 20.0,
     cpu: float = 0.2,
     json: bool = False,
 ) -> int:
@@ -112,21 +112,24 @@ def calibrate(
         name = "static"
         [stream]
         trigger = 0
-        max_records_per_worker = 100_000
+        max_records_per_worker = 50_000
         [cluster]
         cpu = {cpu}
     """
     experiment = spec.parse(text, f"calibrate {job}")
     console = _console(json)
     measured: list[Capacity] = []
-    with tempfile.TemporaryDirectory(prefix="penstock-") as directory, _stoppable() as stop:
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console, transient=True) as progress:
-            with Pipeline(experiment, Path(directory), workers=1, tell=progress.log) as pipeline:
-                pipeline.warm_up(stop)
-                for workers in range(1, pipeline.cluster.max_workers + 1):
-                    measured.append(_measure(pipeline, workers, seconds, progress, stop))
-                bounded = pipeline.cluster.groups is not None
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-") as directory,
+        _stoppable() as stop,
+        Progress(*columns, console=console, transient=True) as progress,
+        Pipeline(experiment, Path(directory), workers=1, tell=progress.print) as pipeline,
+    ):
+        bounded = pipeline.cluster.groups is not None
+        pipeline.warm_up(stop)
+        for workers in range(1, pipeline.cluster.max_workers + 1):
+            measured.append(_measure(pipeline, workers, seconds, progress, stop))
     slope = capacity.linear(measured)
     if json:
         rows = [{**asdict(c), "of_linear": c.per_worker / slope} for c in measured]
@@ -137,7 +140,9 @@ def calibrate(
         table.add_column(name, justify="right")
     for c in measured:
         share = f"{c.per_worker / slope:.0%}"
-        table.add_row(str(c.workers), f"{c.rate:,.0f}", f"{c.per_worker:,.0f}", share, f"{c.spread:.0%}", str(c.batches))
+        table.add_row(
+            str(c.workers), f"{c.rate:,.0f}", f"{c.per_worker:,.0f}", share, f"{c.spread:.0%}", str(c.batches)
+        )
     console.print(table)
     console.print(f"Linear is {slope:,.0f} records/s per worker: the line through zero that fits best.")
     return 0
@@ -156,7 +161,7 @@ def _measure(pipeline: Pipeline, workers: int, seconds: float, progress: Progres
 
     found = capacity.measure(pipeline, workers, seconds=seconds, stop=stop, on_sample=on_sample)
     progress.remove_task(bar)
-    progress.log(f"{workers} workers: {found.rate:,.0f} records/s")
+    progress.print(f"{workers} workers: {found.rate:,.0f} records/s")
     return found
 
 
@@ -212,7 +217,7 @@ def _stoppable() -> Iterator[Any]:
     """Ctrl-C and SIGTERM ask to stop; a second one insists."""
     asked = False
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def ask(_number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         if asked:
             raise KeyboardInterrupt

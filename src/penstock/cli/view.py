@@ -110,8 +110,10 @@ class View:
             table.add_row("feed", f"{late:,} records late", "")
         width = max(20, self._console.width - 30)
         done = Table.grid(padding=(0, 2))
-        done.add_row(f"{clock} of {int(moment.duration // 60)}:{int(moment.duration % 60):02}",
-                     ProgressBar(total=moment.duration, completed=moment.t, width=width))
+        done.add_row(
+            f"{clock} of {int(moment.duration // 60)}:{int(moment.duration % 60):02}",
+            ProgressBar(total=moment.duration, completed=moment.t, width=width),
+        )
         body = Group(done, table, Text(), Text("why  ", style="dim").append_text(self._reason), Text(), *self._log)
         return Panel(body, title=self._title, border_style="cyan")
 

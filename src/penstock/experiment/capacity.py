@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import mean, pstdev
 
 from penstock.core import Batch, Observation
@@ -38,7 +39,7 @@ def measure(
     pipeline: Pipeline,
     workers: int,
     *,
-    batches: int = 6,
+    batches: int = 4,
     seconds: float = 20.0,
     stop: Callable[[], bool] = lambda: False,
     on_sample: Callable[[Observation, int], None] = lambda _o, _n: None,
@@ -47,14 +48,17 @@ def measure(
 
     The log is topped up as it is read, so it always holds more than the next two batches can take.
     """
-    pipeline.target.rescale(workers)
+    if pipeline.target.requested != workers:
+        pipeline.target.rescale(workers)
     plenty = 3 * pipeline.experiment.stream.max_records_per_worker * workers
     counted: list[Batch] = []
     warm_since: float | None = None
     deadline = time.time() + PATIENCE
     with pipeline.log.writer() as writer:
         turn = 0
-        while not stop():
+        while True:
+            if stop():
+                raise KeyboardInterrupt
             with suppress(Unavailable):
                 seen = pipeline.target.observe()
                 lacking = plenty - (seen.backlog or 0)
@@ -67,8 +71,7 @@ def measure(
                 elif warm_since is None:
                     warm_since = seen.at
                 elif seen.batch is not None and seen.batch.ended_at > warm_since + SETTLE:
-                    if not counted or seen.batch.number > counted[-1].number:
-                        counted.append(seen.batch)
+                    counted += [seen.batch] if not counted or seen.batch.number > counted[-1].number else []
                 on_sample(seen, max(0, len(counted) - 1))
                 if len(counted) > batches and counted[-1].ended_at - counted[0].ended_at >= seconds:
                     break
@@ -82,7 +85,7 @@ def _capacity(workers: int, counted: list[Batch]) -> Capacity:
     """From batch ends: the first batch only starts the watch."""
     if len(counted) < 2:
         raise Unavailable(f"no batch was measured with {workers} workers")
-    spans = [b.ended_at - a.ended_at for a, b in zip(counted, counted[1:], strict=False)]
+    spans = [b.ended_at - a.ended_at for a, b in pairwise(counted)]
     rates = [b.records / span for b, span in zip(counted[1:], spans, strict=True)]
     records = sum(b.records for b in counted[1:])
     return Capacity(workers, records / sum(spans), pstdev(rates) / mean(rates), len(rates))

@@ -61,7 +61,9 @@ class Feed:
     def progress(self) -> Progress | None:
         """How far it is; raises Unavailable when it died."""
         if self._process.poll() not in (None, 0):
-            raise Unavailable(f"the load generator ended: {self._errors.read_text().strip() or self._process.returncode}")
+            raise Unavailable(
+                f"the load generator ended: {self._errors.read_text().strip() or self._process.returncode}"
+            )
         return read_progress(self.task.progress)
 
     @property

@@ -27,6 +27,7 @@ from penstock.journal import Journal
 from penstock.loop import Loop, Pilot, Step, SystemClock
 from penstock.measures import Measures, summarise
 from penstock.sources.rate import Progress
+from penstock.targets.spark.target import WINDOW
 
 DRAIN_PATIENCE = 300.0
 QUICK_WORKERS = 2  # a quick calibration: two workers, so that the fixed cost of a batch weighs as it does in the run
@@ -91,7 +92,9 @@ class Run:
         """A directory belongs to one experiment."""
         copy = self.directory / "experiment.toml"
         if copy.exists() and copy.read_text() != self.experiment.text:
-            raise ConfigError(f"into must be a new directory or one of the same experiment, got {str(self.directory)!r}")
+            raise ConfigError(
+                f"into must be a new directory or one of the same experiment, got {str(self.directory)!r}"
+            )
         if not copy.exists() and self.directory.exists() and any(self.directory.iterdir()):
             raise ConfigError(f"into must be a new or empty directory, got {str(self.directory)!r}")
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -104,7 +107,7 @@ class Run:
     def execute(self, stop: Callable[[], bool] = lambda: False) -> Outcome:
         """Run to the end of the load, drain, recount; or until `stop`."""
         resumed = self.resumed
-        workers = self._last_requested() if resumed else self.experiment.initial_workers
+        workers = self._last_requested() if resumed else self._first_workers()
         with ExitStack() as stack:
             journal = stack.enter_context(Journal.open(self.journal_path))  # first, so that two runs cannot meet
             pipeline = stack.enter_context(
@@ -125,9 +128,7 @@ class Run:
             verdict = pipeline.verify()
             most = pipeline.cluster.max_workers
         measures = summarise(journals.read(self.journal_path), most)
-        return Outcome(
-            verdict, measures, most, failed, per_worker, feed.worst if feed else 0, self.directory, finished
-        )
+        return Outcome(verdict, measures, most, failed, per_worker, feed.worst if feed else 0, self.directory, finished)
 
     def _control(
         self,
@@ -196,16 +197,33 @@ class Run:
             return known
         if self.experiment.peak_of_capacity is None:
             return None
-        workers = min(QUICK_WORKERS, pipeline.cluster.max_workers)
+        workers = min(self._first_workers(), pipeline.cluster.max_workers)
         self._tell(f"calibrating: how much can {workers} workers do here?")
         found = capacity.measure(pipeline, workers, batches=3, seconds=QUICK_SECONDS, stop=stop)
         self._notes.write_text(json.dumps({"capacity_per_worker": found.per_worker}))
         self._tell(f"a worker does {found.per_worker:,.0f} records/s (± {found.spread:.0%} between batches); draining")
-        pipeline.target.rescale(min(self.experiment.initial_workers, pipeline.cluster.max_workers))
-        deadline = time.monotonic() + DRAIN_PATIENCE
-        while not stop() and time.monotonic() < deadline and not _idle(pipeline.target.observe()):
-            time.sleep(1)
+        self._wait(stop, lambda: _idle(pipeline.target.observe()))
+        first = min(self.experiment.initial_workers, pipeline.cluster.max_workers)
+        if first != workers:
+            pipeline.target.rescale(first)
+        # What was measured under saturation must be out of every window before a policy looks.
+        calm_at = time.monotonic() + 1.5 * WINDOW
+        self._wait(stop, lambda: pipeline.target.observe().workers == first and time.monotonic() > calm_at)
         return found.per_worker
+
+    def _first_workers(self) -> int:
+        """Enough for the calibration, if there is to be one and it may rescale."""
+        quick = QUICK_WORKERS if self.experiment.peak_of_capacity is not None and not self._dry_run else 1
+        return min(max(self.experiment.initial_workers, quick), self.experiment.head.max_workers)
+
+    def _wait(self, stop: Callable[[], bool], until: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + DRAIN_PATIENCE
+        while not until():
+            if stop():
+                raise KeyboardInterrupt
+            if time.monotonic() > deadline:
+                raise Unavailable(f"the job did not calm down within {DRAIN_PATIENCE:.0f} s after its calibration")
+            time.sleep(1)
 
     def _last_requested(self) -> int:
         """How many workers were last asked for, done or just decided: the new cluster starts with that many."""

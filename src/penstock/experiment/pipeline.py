@@ -25,7 +25,7 @@ from penstock.targets.spark.target import SparkTarget
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 WARM_BATCHES = 3
 WARM_RECORDS = 2_000
@@ -63,9 +63,7 @@ class Pipeline:
         self.directory.mkdir(parents=True, exist_ok=True)
         spec, job = self.experiment.stream, self.experiment.job
         path = self.directory / "log"
-        self.log = (
-            EmbeddedLog.open(path) if path.exists() else EmbeddedLog.create(path, job.schema, spec.partitions)
-        )
+        self.log = EmbeddedLog.open(path) if path.exists() else EmbeddedLog.create(path, job.schema, spec.partitions)
         size = self.experiment.cluster
         self.cluster = SparkCluster(
             self.directory / "cluster", max_workers=self.experiment.head.max_workers, cpu=size.cpu, memory=size.memory
@@ -117,7 +115,9 @@ class Pipeline:
         deadline = time.monotonic() + WARM_PATIENCE
         first: int | None = None
         with self.log.writer() as writer:
-            while not stop():
+            while True:
+                if stop():
+                    raise KeyboardInterrupt
                 seen = self.target.observe()
                 number = seen.batch.number if seen.batch else -1
                 first = number if first is None else first

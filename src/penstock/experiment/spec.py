@@ -1,15 +1,15 @@
 """From a TOML file to checked objects. What is wrong with a file is said by field, rule and value.
 
-    name = "my run"            # optional: the file's name
-    job = "wordcount"
-    min_workers = 1
-    max_workers = 6
-    [workload]                 # see `penstock workloads`
-    [policy]                   # see `penstock policies`
-    [[shadow]]                 # others that watch the same job and only say what they would do
-    [guards]                   # settle, cooldown_up, cooldown_down
-    [cluster]                  # cpu, memory
-    [stream]                   # trigger, max_records_per_worker, partitions, state_partitions
+name = "my run"            # optional: the file's name
+job = "wordcount"
+min_workers = 1
+max_workers = 6
+[workload]                 # see `penstock workloads`
+[policy]                   # see `penstock policies`
+[[shadow]]                 # others that watch the same job and only say what they would do
+[guards]                   # settle, cooldown_up, cooldown_down
+[cluster]                  # cpu, memory
+[stream]                   # trigger, max_records_per_worker, partitions, state_partitions
 """
 
 from __future__ import annotations

@@ -30,10 +30,11 @@ class Verdict:
     sentence: str
 
 
+@dataclass
 class Job(ABC):
     """A streaming query with its records and its proof.
 
-    A record's event time is in the column `timestamp`; batches of records are made for given event times (microseconds).
+    A record's event time is in the column `timestamp`; records are made for given event times, in microseconds.
     """
 
     name: ClassVar[str]
@@ -54,4 +55,4 @@ class Job(ABC):
 
     @abstractmethod
     def check(self, log: EmbeddedLog, results: Path, until: dict[int, int]) -> Verdict:
-        """Recompute the answer from the log up to the offsets `until`, with other code, and compare it with the results."""
+        """Recompute the answer from the log up to the offsets `until`, with other code, and compare."""

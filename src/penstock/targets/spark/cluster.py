@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import pyspark
 
@@ -34,8 +34,8 @@ WARM_UP = 12.0  # CPU seconds a new executor may use unbounded: starting and com
 # Small heaps with the plainest collector and compiler: about 240 MB each, so that a dozen fit on a laptop.
 EXECUTOR_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:ReservedCodeCacheSize=64m"
 
-# Hadoop's default way to commit a file on a local disk starts a `readlink` process for every path it touches, several per
-# state partition and batch: with bounded workers that was two thirds of a small batch's CPU time.
+# Hadoop's default way to commit a file on a local disk starts a `readlink` process for every path it touches, several
+# per state partition and batch: with bounded workers that was two thirds of a small batch's CPU time.
 CHECKPOINTS = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -116,7 +116,7 @@ class SparkCluster:
 
         os.environ["JAVA_HOME"] = str(java_home())
         os.environ["PYSPARK_PYTHON"] = sys.executable  # sources run in Python workers beside the driver, too
-        settings = {"spark.app.name": name, **self.settings(workers), **(extra or {})}
+        settings: dict[str, Any] = {"spark.app.name": name, **self.settings(workers), **(extra or {})}
         return SparkSession.builder.config(map=settings).getOrCreate()
 
     def settings(self, workers: int) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What a Spark session must be started with so that it can be scaled, and how to tell that it was not.
 
-Standalone clusters ignore `spark.executor.instances`; the first size is given there by dynamic allocation pinned to one
-number, whose manager then never moves the target again. Dynamic allocation that really manages would be a second master.
+Standalone clusters ignore `spark.executor.instances`; the first size is given there by dynamic allocation pinned to
+one number, whose manager then never moves the target again. One that really manages would be a second master.
 """
 
 from __future__ import annotations

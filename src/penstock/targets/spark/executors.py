@@ -55,14 +55,15 @@ class Executors:
         if context._jsc is None:
             raise Refused("the Spark session is not a classic one with a driver JVM: it cannot be scaled from here")
         self._context = context
-        self._jvm: Any = context._jvm
+        gateway: Any = context._gateway
+        self._gateway = gateway
+        self._jvm = gateway.jvm
         self._spark: Any = context._jsc.sc()
         self._backend = self._spark.schedulerBackend()
         self._store = self._spark.statusStore()
-        self._mapper = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
-        self._mapper.registerModule(
-            _scala_object(self._jvm.com.fasterxml.jackson.module.scala, "DefaultScalaModule")
-        )
+        jackson: Any = self._jvm.com.fasterxml.jackson
+        self._mapper = jackson.databind.ObjectMapper()
+        self._mapper.registerModule(_scala_object(jackson.module.scala, "DefaultScalaModule"))
         self._read_to = 0
         self._read: set[tuple[int, int]] = set()
 
@@ -108,7 +109,7 @@ class Executors:
                 self._jvm.java.util.ArrayList(),
                 False,
                 False,
-                self._context._gateway.new_array(self._jvm.double, 0),
+                self._gateway.new_array(self._jvm.double, 0),
                 self._jvm.java.util.ArrayList(),
             )
             tasks: list[Task] = []
@@ -142,7 +143,7 @@ class Executors:
             info = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
                 why, _scala_object(self._jvm.scala, "None")
             )
-            pairs = self._context._gateway.new_array(self._jvm.scala.Tuple2, len(names))
+            pairs = self._gateway.new_array(self._jvm.scala.Tuple2, len(names))
             for i, name in enumerate(names):
                 pairs[i] = self._jvm.scala.Tuple2(name, info)
             self._backend.decommissionExecutors(pairs, False, False)

@@ -1,7 +1,7 @@
 """Event latency of a query, from its records' own timestamps.
 
-One aggregate rides along with each batch: the time below which a twentieth of its events lie. The batch's end minus that
-is the p95 of the latency from event to result. It needs no second pass and works with any source.
+One aggregate rides along with each batch: the time below which a twentieth of its events lie. The batch's end minus
+that is the p95 of the latency from event to result. It needs no second pass and works with any source.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a streaming query says of its batches, as values; and rates out of counters. Pure.
 
-Throughput is the advance of the committed offsets over time, and backlog the distance to the newest ones. The row counts
-that Spark reports are not used where offsets count records: they count a retried task's rows twice, and
+Throughput is the advance of the committed offsets over time, and backlog the distance to the newest ones. The row
+counts that Spark reports are not used where offsets count records: they count a retried task's rows twice, and
 `inputRowsPerSecond` is consumption, not arrival.
 """
 
@@ -19,7 +19,7 @@ EVENT_TIME = "event_time_p05"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One finished batch. `end` and `latest` are total offsets, None where the source's offsets do not count records."""
+    """One finished batch. `end` and `latest` are total offsets, None where offsets do not count records."""
 
     number: int
     started_at: float

@@ -1,9 +1,9 @@
 """Ends a cluster's processes when their owner is gone, however it went.
 
 Run as `python -I reaper.py TOKEN [GROUP_DIRECTORY ...]` with a pipe on standard input that only the owner holds: end of
-file means that the owner closed the cluster, or crashed. The processes are found by the token that each inherited in its
-environment, so no process is ever ended that the cluster did not start. Standard library only: it must start fast and
-depend on nothing.
+file means that the owner closed the cluster, or crashed. The processes are found by the token that each inherited in
+its environment, so no process is ever ended that the cluster did not start. Standard library only: it must start fast
+and depend on nothing.
 """
 
 import os

@@ -23,7 +23,8 @@ from penstock.targets.spark.executors import Executor, Executors
 from penstock.targets.spark.progress import Counter, Progress, parse
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark import SparkContext
+    from pyspark.sql.streaming.query import StreamingQuery
 
 WINDOW = 10.0  # seconds that rates and CPU are averaged over: several batches
 COLD_BATCHES = 2  # an executor's first batches pay for class loading and compilation
@@ -53,14 +54,15 @@ class SparkTarget:
         now: Callable[[], float] = time.time,
     ) -> None:
         if type(query).__module__.startswith("pyspark.sql.connect"):
-            raise Refused("Spark Connect gives no access to the executors: run Penstock in the driver of a classic session")
+            raise Refused(
+                "Spark Connect gives no access to the executors: run Penstock in the driver of a classic session"
+            )
         self._query = query
         self._java: Any = query._jsq
         _check_running(query)
-        session = self._java.sparkSession()
-        context = _context(session)
+        context = _context()
         settings = dict(context.getConf().getAll())
-        check_session(settings, context.master)
+        check_session(settings, settings.get("spark.master", ""))
         self._cores = int(settings["spark.executor.cores"])
         self.max_workers = max_workers
         self._source = source
@@ -99,7 +101,7 @@ class SparkTarget:
         found = self.executors.all()
         active = [e for e in found if not e.leaving]
         events = self._changes(active, {e.name for e in found})
-        self._follow_batches(now)
+        self._follow_batches()
         self._measure(now, active)
         self._tell_source(len(active))
         arrivals, backlog = self._arrivals(now)
@@ -147,9 +149,7 @@ class SparkTarget:
                 events.append(Reason("worker.left", f"worker {name} was drained", {"worker": name}))
             else:
                 why = self.executors.why_gone(name)
-                events.append(
-                    Reason("worker.lost", f"worker {name} was lost: {why}", {"worker": name, "why": why})
-                )
+                events.append(Reason("worker.lost", f"worker {name} was lost: {why}", {"worker": name, "why": why}))
             for known in (self._batches, self._state_tasks, self._ready, self._cpu, self._rates):
                 known.pop(name, None)
         for name in current.keys() - self._members.keys():
@@ -158,7 +158,7 @@ class SparkTarget:
         self._members = current
         return tuple(sorted(events, key=lambda e: (e.code, e.sentence)))
 
-    def _follow_batches(self, now: float) -> None:
+    def _follow_batches(self) -> None:
         """Take in what finished since the last look."""
         try:
             raw = self._java.lastProgress()
@@ -269,7 +269,7 @@ def _check_running(query: StreamingQuery) -> None:
     raise Refused(f"query {query.name or query.id} has stopped{why}")
 
 
-def _context(java_session: Any) -> Any:
+def _context() -> SparkContext:
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context

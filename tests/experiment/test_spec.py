@@ -1,0 +1,98 @@
+"""What an experiment's file says, and what is said of a wrong one."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ConfigError
+from penstock.experiment import spec
+
+GOOD = """
+job = "wordcount"
+min_workers = 2
+max_workers = 5
+[workload]
+kind = "sine"
+low = 100
+high = 500
+[policy]
+name = "hpa"
+target_cpu = 0.7
+"""
+
+
+def test_a_whole_file() -> None:
+    experiment = spec.parse(GOOD, "mine")
+    assert experiment.head.name == "mine"
+    assert experiment.initial_workers == 2
+    assert experiment.load.peak() == 500
+    policy = experiment.policy()
+    assert (policy.name, policy.min_workers, policy.max_workers) == ("hpa", 2, 5)
+
+
+def test_the_shipped_experiments_are_valid() -> None:
+    found = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+    assert found
+    for path in found:
+        spec.load(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        pytest.param(
+            '"hpa"', '"hpaa"', "policy must be one of hpa, static, got 'hpaa'; did you mean 'hpa'?", id="policy"
+        ),
+        pytest.param(
+            "min_workers = 2", "min_workers = 9", "max_workers must be at least min_workers (9), got 5", id="bounds"
+        ),
+        pytest.param("min_workers = 2", "min_workers = 0", "min_workers must be at least 1, got 0", id="no workers"),
+        pytest.param("low = 100", "low = -100", "sine.low must be", id="negative rate"),
+        pytest.param("low = 100", "lwo = 100", "sine.lwo must be", id="misspelt in the load"),
+        pytest.param(
+            "target_cpu", "target_cup", "hpa.target_cup must be a parameter of hpa", id="misspelt in the policy"
+        ),
+        pytest.param("max_workers = 5", "max_worker = 5", "did you mean 'max_workers'?", id="misspelt above"),
+        pytest.param(
+            "target_cpu = 0.7", "target_cpu = 70", "hpa.target_cpu must be in [0.01, 1], got 70", id="percent"
+        ),
+        pytest.param(
+            "target_cpu = 0.7", 'target_cpu = "x"', "hpa.target_cpu must be a finite number, got 'x'", id="type"
+        ),
+        pytest.param("[policy]", "[polcy]", "policy.name must be one of", id="misspelt table"),
+        pytest.param(
+            "[workload]",
+            "[workload]\npeak_of_capacity = 7",
+            "peak_of_capacity must be a number in (0, 2], got 7",
+            id="peak",
+        ),
+        pytest.param(
+            "[workload]", "[cluster]\ncpu = 0\n[workload]", "cluster.cpu must be between 0.01 and 64", id="cpu"
+        ),
+        pytest.param("[workload]", "[stream]\ntriger = 1\n[workload]", "did you mean 'trigger'?", id="misspelt stream"),
+        pytest.param(
+            "[policy]", "[policy]\nmax_workers = 3", "policy.max_workers must be given above the tables", id="twice"
+        ),
+        pytest.param('"wordcount"', '"worcount"', "job must be one of wordcount, got 'worcount'", id="job"),
+        pytest.param('job = "wordcount"', "", "experiment.job must be given", id="no job"),
+        pytest.param("[workload]", "[workload", "experiment must be valid TOML", id="not TOML"),
+        pytest.param("[workload]", "shadow = 3\n[workload]", "shadow must be a list of tables", id="shadow"),
+    ],
+)
+def test_what_is_wrong_is_named(before: str, after: str, words: str) -> None:
+    assert before in GOOD
+    with pytest.raises(ConfigError) as error:
+        spec.parse(GOOD.replace(before, after), "mine")
+    assert words in str(error.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="experiment must be a file that can be read"):
+        spec.load(tmp_path / "none.toml")
+
+
+def test_an_error_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace("low = 100", "low = -1"))
+    with pytest.raises(ConfigError, match=r"mine\.toml: sine\.low must"):
+        spec.load(path)
