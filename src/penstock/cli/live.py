@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
 import tempfile
@@ -21,6 +22,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from penstock import journal as journals
+from penstock.cli import render
+from penstock.cli.inspect import Json
 from penstock.cli.view import View
 from penstock.core import Observation
 from penstock.errors import check
@@ -30,98 +33,76 @@ from penstock.experiment.live import Outcome, Run
 from penstock.experiment.pipeline import Pipeline
 
 RUNS = Path("runs")
+BULKY = ("log", "checkpoint", "cluster", "results")  # what the recount needs, and nothing else does
+
+Into = Annotated[Path | None, Parameter(help="Directory of the run. Default: a new one under ./runs.")]
+Flag = Parameter(negative=(), show_default=False)
 
 
-def demo(*, into: Path | None = None, seconds: float | None = None, json: bool = False) -> int:
+def demo(
+    *,
+    into: Into = None,
+    seconds: Annotated[float, Parameter(help="Length of the load.")] = 360.0,
+    keep: Annotated[bool, Flag, Parameter(help="Keep the log, checkpoint and Spark's files as well.")] = False,
+    as_json: Json = False,
+) -> int:
     """See a real Spark job scale itself: about six minutes of load on a cluster of real executor processes.
 
     Starts a Spark cluster on this machine, measures quickly what a worker can do, feeds word count with a sine of two
     periods and lets Kubernetes' HPA algorithm scale it. Ends with a recount of every record, a summary and a picture.
 
-    Parameters
-    ----------
-    into
-        Directory for the log, journal, picture and Spark's logs. Default: a new one under ./runs.
-    seconds
-        Length of the load instead of 360 s.
-    json
-        Print the summary as JSON.
+        penstock demo
+        penstock demo --seconds 180 --into runs/short
     """
+    check(seconds > 0, "seconds", "be above 0", seconds)
     text = (resources.files("penstock.experiment") / "demo.toml").read_text()
-    if seconds is not None:
-        check(seconds > 0, "seconds", "be above 0", seconds)
-        text = text.replace("duration = 360", f"duration = {seconds:g}")
-    return _run(spec.parse(text, "demo"), into, dry_run=False, as_json=json)
+    experiment = spec.parse(text.replace("duration = 360", f"duration = {seconds:g}"), "demo")
+    return _run(experiment, into, dry_run=False, keep=keep, as_json=as_json)
 
 
-def run(experiment: Path, *, into: Path | None = None, dry_run: bool = False, json: bool = False) -> int:
+def run(
+    experiment: Annotated[Path, Parameter(help="A TOML file: job, workload, policy.")],
+    /,
+    *,
+    into: Into = None,
+    dry_run: Annotated[bool, Flag, Parameter(help="Decide and write down why, but change nothing.")] = False,
+    as_json: Json = False,
+) -> int:
     """Run an experiment: start a cluster, the job and its load, and scale it as its policy decides.
 
-    Stopped or crashed, the same command with the same --into goes on where it was.
+    Stopped or crashed, the same command with the same --into goes on where it was. See docs/experiments.md for what
+    may stand in the file; experiments/demo.toml is one to start from.
 
-    Examples: `penstock run experiments/demo.toml`, `penstock run my.toml --into runs/mine --dry-run`
-
-    Parameters
-    ----------
-    experiment
-        A TOML file: job, workload, policy. `experiments/demo.toml` is one to start from.
-    into
-        Directory of the run. Default: a new one under ./runs.
-    dry_run
-        Decide and write down why, but change nothing.
-    json
-        Print the summary as JSON.
+        penstock run experiments/demo.toml
+        penstock run my.toml --into runs/mine --dry-run
     """
-    return _run(spec.load(experiment), into, dry_run=dry_run, as_json=json)
+    return _run(spec.load(experiment), into, dry_run=dry_run, keep=True, as_json=as_json)
 
 
 def calibrate(
-    job: str,
+    job: Annotated[str, Parameter(help="The job, see `penstock jobs`.")],
+    /,
     *,
-    max: Annotated[int, Parameter(name="--max")] = 6,
-    seconds: float = 20.0,
-    cpu: float = 0.2,
-    json: bool = False,
+    most: Annotated[int, Parameter(name="--max", help="The largest scale-out.")] = 6,
+    seconds: Annotated[float, Parameter(help="Least time to count at each scale-out, once it is warm.")] = 20.0,
+    cpu: Annotated[float, Parameter(help="Share of a core that each worker is bounded to.")] = 0.2,
+    as_json: Json = False,
 ) -> int:
     """Measure what a job can do here: saturate every scale-out from 1 to --max and print records/s for each.
 
-    Example: `penstock calibrate wordcount --max 6`
+    Takes about a minute for each scale-out: new workers are warmed up before anything is counted.
 
-    Parameters
-    ----------
-    job
-        The job, see `penstock jobs`.
-    max
-        The largest scale-out.
-    seconds
-        The least time to count at each scale-out, once its workers are warm.
-    cpu
-        Share of a core that each worker is bounded to.
-    json
-        Print the table as JSON.
+        penstock calibrate wordcount
+        penstock calibrate wordcount --max 3 --json
     """
-    check(max >= 1, "max", "be at least 1", max)
+    check(most >= 1, "max", "be at least 1", most)
     check(seconds > 0, "seconds", "be above 0", seconds)
-    text = f"""
-        job = {_quoted(job)}
-        max_workers = {max}
-        [workload]
-        kind = "constant"
-        level = 0
-        [policy]
-        name = "static"
-        [stream]
-        trigger = 0
-        max_records_per_worker = 50_000
-        [cluster]
-        cpu = {cpu}
-    """
-    experiment = spec.parse(text, f"calibrate {job}")
-    console = _console(json)
+    experiment = spec.parse(SATURATED.format(job=json.dumps(job), most=most, cpu=cpu), f"calibrate {job}")
+    console = _console(as_json)
     measured: list[Capacity] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (
-        tempfile.TemporaryDirectory(prefix="penstock-") as directory,
+        tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as directory,
         _stoppable() as stop,
         Progress(*columns, console=console, transient=True) as progress,
         Pipeline(experiment, Path(directory), workers=1, tell=progress.print) as pipeline,
@@ -131,21 +112,35 @@ def calibrate(
         for workers in range(1, pipeline.cluster.max_workers + 1):
             measured.append(_measure(pipeline, workers, seconds, progress, stop))
     slope = capacity.linear(measured)
-    if json:
+    if as_json:
         rows = [{**asdict(c), "of_linear": c.per_worker / slope} for c in measured]
-        _print_json({"job": job, "cpu": cpu if bounded else None, "per_worker": slope, "capacities": rows})
+        render.emit({"job": job, "cpu": cpu if bounded else None, "per_worker": slope, "capacities": rows})
         return 0
-    table = Table(title=f"{job}: what it can do here" + (f", {cpu:g} core per worker" if bounded else ""))
-    for name in ("workers", "records/s", "per worker", "of linear", "± between batches", "batches"):
-        table.add_column(name, justify="right")
+    title = f"{job}: what it can do here" + (f", {cpu:g} core per worker" if bounded else ", unbounded workers")
+    table = render.table("workers", "records/s", "per worker", "of linear", "± between batches", "batches", title=title)
     for c in measured:
-        share = f"{c.per_worker / slope:.0%}"
-        table.add_row(
-            str(c.workers), f"{c.rate:,.0f}", f"{c.per_worker:,.0f}", share, f"{c.spread:.0%}", str(c.batches)
-        )
+        share, spread = f"{c.per_worker / slope:.0%}", f"{c.spread:.0%}"
+        table.add_row(str(c.workers), f"{c.rate:,.0f}", f"{c.per_worker:,.0f}", share, spread, str(c.batches))
     console.print(table)
     console.print(f"Linear is {slope:,.0f} records/s per worker: the line through zero that fits best.")
     return 0
+
+
+# A trigger of 0 starts each batch when the last one ends; large batches keep their fixed cost from weighing much.
+SATURATED = """
+job = {job}
+max_workers = {most}
+[workload]
+kind = "constant"
+level = 0
+[policy]
+name = "static"
+[stream]
+trigger = 0
+max_records_per_worker = 50_000
+[cluster]
+cpu = {cpu}
+"""
 
 
 def _measure(pipeline: Pipeline, workers: int, seconds: float, progress: Progress, stop: Any) -> Capacity:
@@ -165,7 +160,7 @@ def _measure(pipeline: Pipeline, workers: int, seconds: float, progress: Progres
     return found
 
 
-def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, as_json: bool) -> int:
+def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, keep: bool, as_json: bool) -> int:
     console = _console(as_json)
     directory = into or RUNS / f"{_slug(experiment.head.name)}-{time.strftime('%Y%m%d-%H%M%S')}"
     title = f"penstock {experiment.head.name}: {experiment.job.name} under {experiment.policy().name}"
@@ -183,9 +178,13 @@ def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, as_js
         max_workers=outcome.max_workers,
         capacity_per_worker=outcome.capacity_per_worker,
     )
-    (directory / "summary.json").write_text(_dump({**outcome.to_json(), "picture": str(picture)}))
+    document = {**outcome.to_json(), "picture": str(picture), "journal": str(live.journal_path)}
+    (directory / "summary.json").write_text(json.dumps(document, indent=2))
+    if not keep and outcome.finished and outcome.verdict.equal:
+        for name in BULKY:
+            shutil.rmtree(directory / name, ignore_errors=True)
     if as_json:
-        _print_json({**outcome.to_json(), "picture": str(picture)})
+        render.emit(document)
     else:
         _summary(console, outcome, picture, live.journal_path)
     return 0 if outcome.verdict.equal else 1
@@ -193,7 +192,8 @@ def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, as_js
 
 def _summary(console: Console, outcome: Outcome, picture: Path, journal: Path) -> None:
     measures, verdict = outcome.measures, outcome.verdict
-    table = Table(title="What came of it" if outcome.finished else "What came of it (stopped early)", show_header=False)
+    title = "What came of it" if outcome.finished else "What came of it (stopped early)"
+    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     mark = "[green]equal[/]" if verdict.equal else "[bold red]NOT EQUAL[/]"
     table.add_row("records in, records out", f"{verdict.records_in:,}, {verdict.records_out:,}: {mark}")
     table.add_row("recount", verdict.sentence)
@@ -247,15 +247,3 @@ def _console(as_json: bool) -> Console:
 
 def _slug(name: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-") or "run"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text)
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, indent=2, default=str)
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(_dump(value) + "\n")
