@@ -20,7 +20,7 @@ import fcntl
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
@@ -160,6 +160,17 @@ def read(path: Path | str) -> Iterator[Record]:
             yield _checked(line, path, number)
         if number == 0:
             raise ConfigError(f"journal must have at least one line, got {str(path)!r}, which is empty")
+
+
+def last_requested(records: Iterable[Record]) -> int | None:
+    """How many workers were last asked for; None if that was never known."""
+    requested = None
+    for record in records:
+        if isinstance(record, Rescale) and record.outcome == "done":
+            requested = record.after
+        elif isinstance(record, Sample | Decided) and record.observation is not None:
+            requested = record.observation.requested or requested
+    return requested
 
 
 class Journal:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from penstock import guards, policies
 from penstock.core import Guard, Observation, Policy
 from penstock.errors import ConfigError, Unavailable, check
-from penstock.journal import Decided, Journal
+from penstock.journal import Decided, Journal, last_requested, read
 from penstock.loop import Loop, Pilot, Step, SystemClock
 from penstock.sources import Source
 from penstock.targets.spark.cluster import SparkCluster
@@ -141,10 +141,17 @@ def autoscale(
         chosen = policy
     check(sample_every > 0, "sample_every", "be above 0 seconds", sample_every)
     around = guards.default(min_workers, max_workers) if rails is None else tuple(rails)
-    target = SparkTarget(
-        query, max_workers=max_workers, source=source, cluster=cluster, splits=splits, control=not dry_run
-    )
     path = Path(journal) if journal is not None else Path(tempfile.mkdtemp(prefix="penstock-")) / "journal.jsonl"
+    known = path.exists() and path.stat().st_size > 0
+    target = SparkTarget(
+        query,
+        max_workers=max_workers,
+        source=source,
+        cluster=cluster,
+        splits=splits,
+        control=not dry_run,
+        requested=last_requested(read(path)) if known else None,
+    )
     clock = SystemClock()
     book = Journal.open(path)
     try:

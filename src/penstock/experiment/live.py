@@ -226,14 +226,9 @@ class Run:
             time.sleep(1)
 
     def _last_requested(self) -> int:
-        """How many workers were last asked for, done or just decided: the new cluster starts with that many."""
-        requested = self.experiment.initial_workers
-        for record in journals.read(self.journal_path):
-            if isinstance(record, journals.Rescale) and record.outcome == "done":
-                requested = record.after
-            elif isinstance(record, journals.Sample | journals.Decided) and record.observation is not None:
-                requested = record.observation.requested or requested
-        return min(requested, self.experiment.head.max_workers)
+        """The new cluster starts with as many workers as were last asked for."""
+        last = journals.last_requested(journals.read(self.journal_path)) or self.experiment.initial_workers
+        return min(last, self.experiment.head.max_workers)
 
 
 def _idle(seen: Observation) -> bool:

@@ -113,7 +113,7 @@ class Pipeline:
         """Run a few small batches, so that what comes next is not measured on a cold JVM."""
         self._tell("warming up: the first batches load and compile")
         deadline = time.monotonic() + WARM_PATIENCE
-        first: int | None = None
+        first = fed = None
         with self.log.writer() as writer:
             while True:
                 if stop():
@@ -123,8 +123,9 @@ class Pipeline:
                 first = number if first is None else first
                 if number - first >= WARM_BATCHES:
                     return
-                if not seen.backlog:
+                if number != fed:  # one batch's worth at a time
                     writer.append(number % self.log.partitions, self.generate_now(WARM_RECORDS))
+                    fed = number
                 if time.monotonic() > deadline:
                     raise Unavailable(f"the job did not finish {WARM_BATCHES} batches in {WARM_PATIENCE:.0f} s")
                 time.sleep(0.5)

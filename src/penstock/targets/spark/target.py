@@ -40,6 +40,7 @@ class SparkTarget:
     cluster: our own cluster, whose control groups measure CPU best; without it CPU is the tasks' own.
     splits: the file that tells the log's reader how many workers share a batch.
     control: False promises to watch only: `rescale` is refused and nothing is ever asked of the cluster.
+    requested: how many workers were last asked for, if somebody knows: after a restart one may just be missing.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class SparkTarget:
         cluster: SparkCluster | None = None,
         splits: Path | None = None,
         control: bool = True,
+        requested: int | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         if type(query).__module__.startswith("pyspark.sql.connect"):
@@ -89,7 +91,8 @@ class SparkTarget:
         self._last_rescale_at: float | None = None
         active = [e for e in self.executors.all() if not e.leaving]
         self._members = {e.name: e for e in active}
-        self.requested = max(len(active), int(settings.get("spark.dynamicAllocation.initialExecutors", 0)), 1)
+        initial = int(settings.get("spark.dynamicAllocation.initialExecutors", 0))
+        self.requested = max(len(active), min(requested or initial, max_workers), 1)
         if control:
             # Only after an explicit request does Spark replace an executor that is lost.
             self.executors.request(self.requested)
@@ -231,8 +234,7 @@ class SparkTarget:
         if self._source is not None:
             end = sum(self._source.end_offsets().values())
             self._arrived.saw(now, end)
-            begun = sum(self._source.begin_offsets().values()) if done is None else done
-            return self._arrived.rate(), float(max(0, end - begun))
+            return self._arrived.rate(), None if done is None else float(max(0, end - done))
         if self._last is None or done is None or self._last.latest is None:
             return None, None
         if now - self._last.ended_at > STALE and not self._waiting():
@@ -244,6 +246,8 @@ class SparkTarget:
     def _processed_rate(self, now: float, backlog: float | None) -> float | None:
         if self._last is not None and now - self._last.ended_at > WINDOW and backlog == 0:
             return 0.0  # nothing arrives, so nothing is processed: known, not missing
+        if self._last is not None and now - self._last.ended_at > STALE:
+            return None  # one long batch: how fast it goes is not known before it ends
         return self._processed.rate()
 
     def _waiting(self) -> bool:
