@@ -137,7 +137,7 @@ level = 0
 name = "static"
 [stream]
 trigger = 0
-max_records_per_worker = 50_000
+max_records_per_worker = 100_000
 [cluster]
 cpu = {cpu}
 """

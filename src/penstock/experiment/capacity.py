@@ -39,7 +39,7 @@ def measure(
     pipeline: Pipeline,
     workers: int,
     *,
-    batches: int = 4,
+    batches: int = 3,
     seconds: float = 20.0,
     stop: Callable[[], bool] = lambda: False,
     on_sample: Callable[[Observation, int], None] = lambda _o, _n: None,
