@@ -29,6 +29,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from penstock.java import java_home
 from penstock.sources.log import EmbeddedLog
 
 SEGMENT = 20_000
@@ -115,7 +116,7 @@ def read_stream(spark: SparkSession, log: EmbeddedLog, checkpoint: Path, records
 
 
 def measure(records: int, rounds: int, progress: Progress) -> Measured:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home())}
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         writing = progress.add_task("write", total=records)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from penstock.experiment import spec
 from penstock.experiment.pipeline import Pipeline
+from penstock.java import java_home
 
 SMALL = """
 job = "wordcount"
@@ -26,6 +29,12 @@ max_records_per_worker = 20_000
 [cluster]
 cpu = 0.4
 """
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _spark_finds_java_and_python() -> None:
+    """Wherever `make setup` found them: Spark itself looks only into the environment."""
+    os.environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ with the workers it has.
 from __future__ import annotations
 
 import copy
+import logging
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from penstock import guards, policies
 from penstock.core import Guard, Observation, Policy
-from penstock.errors import ConfigError, Unavailable, check
+from penstock.errors import ConfigError, Refused, Unavailable, check
 from penstock.journal import Decided, Journal, last_requested, read
 from penstock.loop import Loop, Pilot, Step, SystemClock
 from penstock.sources import Source
@@ -31,6 +32,8 @@ from penstock.targets.spark.target import SparkTarget
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
+
+_LIVE: set[str] = set()  # applications that a handle of this process scales
 
 cluster = SparkCluster  # reads as what it does: `with penstock.spark.cluster(directory, max_workers=4) as cluster:`
 
@@ -48,7 +51,7 @@ class Status:
 
     def __str__(self) -> str:
         if self.problem:
-            return f"ended: {self.problem}"
+            return self.problem if self.running else f"ended: {self.problem}"
         if self.observation is None:
             return "starting"
         why = self.decided.decision.reason.sentence if self.decided else "no decision yet"
@@ -59,12 +62,13 @@ class Status:
 class Handle:
     """A running autoscaler. `stop()` ends it and leaves the query, and its workers, as they are."""
 
-    def __init__(self, loop: Loop, journal: Journal, clock: SystemClock, query: StreamingQuery) -> None:
+    def __init__(self, loop: Loop, journal: Journal, clock: SystemClock, query: StreamingQuery, app: str) -> None:
         self.journal = journal.path
         self._journal = journal
         self._loop = loop
         self._clock = clock
         self._query = query
+        self._app = app
         self._last: Step | None = None
         self._decided: Decided | None = None
         self._problem: str | None = None
@@ -94,14 +98,20 @@ class Handle:
     def _run(self) -> None:
         try:
             self._loop.run(lambda: self._stopping.is_set() or not self._query.isActive, self._note)
+            failure = None if self._stopping.is_set() else self._query.exception()
+            self._problem = f"the query failed: {str(failure).splitlines()[0]}" if failure else None
         except Exception as error:  # the user's driver must never end because its autoscaler did
             self._problem = f"{type(error).__name__}: {error}"
         finally:
             self._journal.close()
+            _LIVE.discard(self._app)
+        if self._problem:
+            logging.getLogger("penstock").error("autoscaling ended: %s", self._problem)
 
     def _note(self, step: Step) -> None:
         self._last = step
         self._decided = step.decided or self._decided
+        self._problem = step.problem.sentence if step.problem else None
 
 
 def autoscale(
@@ -132,6 +142,7 @@ def autoscale(
     splits: the file that tells an embedded log's reader how many workers there are.
     rails: guards around the policy, instead of the default ones.
     shadows: policies that decide on the same observations and are never acted on.
+    sample_every: seconds between observations.
     """
     if isinstance(policy, str):
         chosen = policies.make(policy, min_workers=min_workers, max_workers=max_workers, **settings)
@@ -142,19 +153,19 @@ def autoscale(
     check(sample_every > 0, "sample_every", "be above 0 seconds", sample_every)
     around = guards.default(min_workers, max_workers) if rails is None else tuple(rails)
     path = Path(journal) if journal is not None else Path(tempfile.mkdtemp(prefix="penstock-")) / "journal.jsonl"
-    known = path.exists() and path.stat().st_size > 0
-    target = SparkTarget(
-        query,
-        max_workers=max_workers,
-        source=source,
-        cluster=cluster,
-        splits=splits,
-        control=not dry_run,
-        requested=last_requested(read(path)) if known else None,
-    )
     clock = SystemClock()
-    book = Journal.open(path)
+    app = "" if dry_run else _unclaimed()
+    book = Journal.open(path)  # before anything is asked of the cluster: it may belong to another autoscaler
     try:
+        target = SparkTarget(
+            query,
+            max_workers=max_workers,
+            source=source,
+            cluster=cluster,
+            splits=splits,
+            control=not dry_run,
+            requested=None if book.empty else last_requested(read(path)),
+        )
         loop = Loop(
             target,
             chosen,
@@ -169,4 +180,17 @@ def autoscale(
     except BaseException:
         book.close()
         raise
-    return Handle(loop, book, clock, query)
+    if app:
+        _LIVE.add(app)
+    return Handle(loop, book, clock, query, app)
+
+
+def _unclaimed() -> str:
+    """The application of this driver, if nobody scales it yet."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    app = context.applicationId if context is not None else ""
+    if app in _LIVE:
+        raise Refused("this application is autoscaled already, and two masters would fight: stop() the other first")
+    return app

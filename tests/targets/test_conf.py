@@ -43,6 +43,12 @@ def test_each_missing_setting_is_named(key: str) -> None:
     assert "got nothing" in str(error.value)
 
 
+def test_other_lengths_of_time_are_the_users_choice() -> None:
+    check_session(
+        conf(2) | {"spark.executor.decommission.forceKillTimeout": "300s", "spark.locality.wait": "0"}, CLUSTER
+    )
+
+
 def test_all_missing_settings_are_named_at_once() -> None:
     with pytest.raises(ConfigError) as error:
         check_session({}, CLUSTER)

@@ -108,6 +108,7 @@ def calibrate(
         Pipeline(experiment, Path(directory), workers=1, tell=progress.print) as pipeline,
     ):
         bounded = pipeline.cluster.groups is not None
+        progress.print("warming up: the first batches load and compile")
         pipeline.warm_up(stop)
         for workers in range(1, pipeline.cluster.max_workers + 1):
             measured.append(_measure(pipeline, workers, seconds, progress, stop))
@@ -168,6 +169,7 @@ def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, keep:
         live = Run(experiment, directory, dry_run=dry_run, tell=view.tell, on_moment=view.show)
         with _stoppable() as stop:
             outcome = live.execute(stop)
+            whole = outcome.finished or stop()
     from penstock.report.picture import draw
 
     picture = directory / "run.png"
@@ -187,7 +189,7 @@ def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, keep:
         render.emit(document)
     else:
         _summary(console, outcome, picture, live.journal_path)
-    return 0 if outcome.verdict.equal else 1
+    return 0 if outcome.verdict.equal and whole else 1
 
 
 def _summary(console: Console, outcome: Outcome, picture: Path, journal: Path) -> None:

@@ -50,7 +50,7 @@ def measure(
     """
     if pipeline.target.requested != workers:
         pipeline.target.rescale(workers)
-    plenty = 3 * pipeline.experiment.stream.max_records_per_worker * workers
+    plenty = 3 * pipeline.max_records_per_worker * workers
     counted: list[Batch] = []
     warm_since: float | None = None
     deadline = time.time() + PATIENCE
@@ -75,8 +75,8 @@ def measure(
                 on_sample(seen, max(0, len(counted) - 1))
                 if len(counted) > batches and counted[-1].ended_at - counted[0].ended_at >= seconds:
                     break
-                if len(counted) < 2 and seen.at > deadline:
-                    raise Refused(f"{workers} workers were not warm after {PATIENCE:.0f} s: {seen.workers} run")
+            if len(counted) < 2 and time.time() > deadline:
+                raise Refused(f"{workers} workers were not warm after {PATIENCE:.0f} s")
             time.sleep(pipeline.experiment.head.sample_every)
     return _capacity(workers, counted)
 
@@ -85,10 +85,13 @@ def _capacity(workers: int, counted: list[Batch]) -> Capacity:
     """From batch ends: the first batch only starts the watch."""
     if len(counted) < 2:
         raise Unavailable(f"no batch was measured with {workers} workers")
-    spans = [b.ended_at - a.ended_at for a, b in pairwise(counted)]
-    rates = [b.records / span for b, span in zip(counted[1:], spans, strict=True)]
-    records = sum(b.records for b in counted[1:])
-    return Capacity(workers, records / sum(spans), pstdev(rates) / mean(rates), len(rates))
+    # A batch that fell between two looks took time that nobody counted records for.
+    spans = [(b.records, b.ended_at - a.ended_at) for a, b in pairwise(counted) if b.number == a.number + 1]
+    if not spans:
+        raise Unavailable(f"no two batches in a row were seen with {workers} workers")
+    rates = [records / seconds for records, seconds in spans]
+    rate = sum(records for records, _ in spans) / sum(seconds for _, seconds in spans)
+    return Capacity(workers, rate, pstdev(rates) / mean(rates), len(rates))
 
 
 def linear(capacities: list[Capacity]) -> float:

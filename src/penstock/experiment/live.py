@@ -95,6 +95,9 @@ class Run:
             raise ConfigError(
                 f"into must be a new directory or one of the same experiment, got {str(self.directory)!r}"
             )
+        summary = self.directory / "summary.json"
+        if summary.exists() and json.loads(summary.read_text())["finished"]:
+            raise ConfigError(f"into must be a new directory, got {str(self.directory)!r}, where this run has finished")
         if not copy.exists() and self.directory.exists() and any(self.directory.iterdir()):
             raise ConfigError(f"into must be a new or empty directory, got {str(self.directory)!r}")
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -116,6 +119,7 @@ class Run:
             if resumed:
                 self._tell(f"resuming with {workers} workers, as the journal has it")
             else:
+                self._tell("warming up: the first batches load and compile")
                 pipeline.warm_up(stop)
             per_worker = self._capacity(pipeline, stop)
             table = dict(self.experiment.workload)
@@ -138,21 +142,22 @@ class Run:
         per_worker: float | None,
         stop: Callable[[], bool],
     ) -> tuple[bool, Progress | None]:
+        experiment = pipeline.experiment  # as its cluster can hold it
         load = workloads.make_from(table)
         before = read_progress(self._feed_path)
         start_t = before.t if before is not None else 0.0
         clock = SystemClock()
         loop = Loop(
             pipeline.target,
-            self.experiment.policy(),
-            guards=self.experiment.guards(),
+            experiment.policy(),
+            guards=experiment.guards(),
             journal=journal,
             clock=clock,
             sample_every=self.experiment.head.sample_every,
             dry_run=self._dry_run,
             shadows=[
-                Pilot(policy, self.experiment.guards(), label=f"{policy.name}-{i}")
-                for i, policy in enumerate(self.experiment.shadows(), 1)
+                Pilot(policy, experiment.guards(), label=f"{policy.name}-{i}")
+                for i, policy in enumerate(experiment.shadows(), 1)
             ],
         )
         loop.resume(self.journal_path)
@@ -200,15 +205,16 @@ class Run:
         workers = min(self._first_workers(), pipeline.cluster.max_workers)
         self._tell(f"calibrating: how much can {workers} workers do here?")
         found = capacity.measure(pipeline, workers, batches=3, seconds=QUICK_SECONDS, stop=stop)
-        self._notes.write_text(json.dumps({"capacity_per_worker": found.per_worker}))
         self._tell(f"a worker does {found.per_worker:,.0f} records/s (± {found.spread:.0%} between batches); draining")
         self._wait(stop, lambda: _idle(pipeline.target.observe()))
         first = min(self.experiment.initial_workers, pipeline.cluster.max_workers)
+        self._notes.write_text(json.dumps({"capacity_per_worker": found.per_worker}))
         if first != workers:
             pipeline.target.rescale(first)
         # What was measured under saturation must be out of every window before a policy looks.
         calm_at = time.monotonic() + 1.5 * WINDOW
         self._wait(stop, lambda: pipeline.target.observe().workers == first and time.monotonic() > calm_at)
+        pipeline.warm_up(stop, batches=1)
         return found.per_worker
 
     def _first_workers(self) -> int:

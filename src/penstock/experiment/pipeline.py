@@ -76,12 +76,13 @@ class Pipeline:
         return self
 
     def _start(self) -> None:
-        bound = f"{self.experiment.cluster.cpu:g} core each" if self.cluster.groups else "unbounded"
-        self._tell(f"starting a Spark cluster with {self._workers} of {self.cluster.max_workers} workers, {bound}")
+        self._tell(f"starting a Spark cluster, {self.experiment.cluster.cpu:g} core per worker")
+        self.cluster.__enter__()
         if self.cluster.notice:
             self._tell(self.cluster.notice)
-        self.cluster.__enter__()
+        self.experiment = self.experiment.at_most(self.cluster.max_workers)
         workers = min(self._workers, self.cluster.max_workers)
+        self._tell(f"starting the job with {workers} of {self.cluster.max_workers} workers")
         self._spark = self.cluster.session(
             self.experiment.head.name,
             workers,
@@ -90,7 +91,7 @@ class Pipeline:
         splits = self.directory / "workers"
         publish(splits, workers)
         job, spec = self.experiment.job, self.experiment.stream
-        records = self.log.stream(self._spark, splits=splits, max_records_per_split=spec.max_records_per_worker)
+        records = self.log.stream(self._spark, splits=splits, max_records_per_split=self.max_records_per_worker)
         self.query = (
             job.build(observe_latency(records))
             .writeStream.queryName(self.experiment.head.name)
@@ -109,9 +110,14 @@ class Pipeline:
             control=self._control,
         )
 
-    def warm_up(self, stop: Callable[[], bool] = lambda: False) -> None:
+    @property
+    def max_records_per_worker(self) -> int:
+        """The limit is for a bounded worker; a whole core takes as many times more."""
+        limit = self.experiment.stream.max_records_per_worker
+        return limit if self.cluster.groups is not None else int(limit / min(self.experiment.cluster.cpu, 1.0))
+
+    def warm_up(self, stop: Callable[[], bool] = lambda: False, batches: int = WARM_BATCHES) -> None:
         """Run a few small batches, so that what comes next is not measured on a cold JVM."""
-        self._tell("warming up: the first batches load and compile")
         deadline = time.monotonic() + WARM_PATIENCE
         first = fed = None
         with self.log.writer() as writer:
@@ -121,13 +127,13 @@ class Pipeline:
                 seen = self.target.observe()
                 number = seen.batch.number if seen.batch else -1
                 first = number if first is None else first
-                if number - first >= WARM_BATCHES:
+                if number - first >= batches:
                     return
                 if number != fed:  # one batch's worth at a time
                     writer.append(number % self.log.partitions, self.generate_now(WARM_RECORDS))
                     fed = number
                 if time.monotonic() > deadline:
-                    raise Unavailable(f"the job did not finish {WARM_BATCHES} batches in {WARM_PATIENCE:.0f} s")
+                    raise Unavailable(f"the job did not finish {batches} batches in {WARM_PATIENCE:.0f} s")
                 time.sleep(0.5)
 
     def generate_now(self, count: int) -> pa.RecordBatch:

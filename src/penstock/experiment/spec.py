@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,13 @@ class Experiment:
     @property
     def state_partitions(self) -> int:
         return self.stream.state_partitions or max(1, self.head.max_workers // 2)
+
+    def at_most(self, workers: int) -> Experiment:
+        """The same, where the cluster turns out to have room for no more than `workers`."""
+        if workers >= self.head.max_workers:
+            return self
+        first = None if self.head.initial_workers is None else min(self.head.initial_workers, workers)
+        return replace(self, head=replace(self.head, max_workers=workers, initial_workers=first))
 
     def policy(self) -> Policy:
         """A fresh policy: it has learned nothing yet."""

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -35,7 +36,7 @@ WARM_UP = 12.0  # CPU seconds a new executor may use unbounded: starting and com
 EXECUTOR_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:ReservedCodeCacheSize=64m"
 
 # Hadoop's default way to commit a file on a local disk starts a `readlink` process for every path it touches, several
-# per state partition and batch: with bounded workers that was two thirds of a small batch's CPU time.
+# per state partition and batch; without them a bounded worker did half as much again (docs/decisions/0005).
 CHECKPOINTS = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -73,16 +74,9 @@ class SparkCluster:
         self.cpu = cpu
         self.memory = memory
         self.token = uuid.uuid4().hex
-        self.groups = cgroups.make(f"penstock-{self.token[:12]}")
+        self.groups: cgroups.Groups | None = None
         self.notice: str | None = None
-        cores = os.cpu_count() or 1
         self.max_workers = max_workers
-        if self.groups is None:
-            self.max_workers = min(max_workers, cores)
-            self.notice = (
-                f"CPU cannot be bounded on this machine (no control groups for this user): workers are unbounded, "
-                f"and at most one per core, so {self.max_workers} instead of {max_workers}"
-            )
         self._reaper: subprocess.Popen[bytes] | None = None
         self._logs: list[IO[bytes]] = []
         self.master = ""
@@ -128,7 +122,7 @@ class SparkCluster:
             "spark.driver.bindAddress": LOOPBACK,
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{self.directory}/log4j2.properties",
+            "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile=file:{self.directory}/log4j2.properties"',
             "spark.executor.extraJavaOptions": EXECUTOR_JAVA,
             "spark.executorEnv.OMP_NUM_THREADS": "1",
             "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -145,8 +139,19 @@ class SparkCluster:
         """The name of an executor's control group."""
         return f"{app}-{executor}"
 
+    def _bound(self) -> None:
+        """Make the control groups; without them more workers than cores would only share what there is."""
+        self.groups = cgroups.make(f"penstock-{self.token[:12]}")
+        if self.groups is None:
+            asked, self.max_workers = self.max_workers, min(self.max_workers, os.cpu_count() or 1)
+            self.notice = (
+                "CPU cannot be bounded on this machine (no control groups for this user): workers are unbounded, "
+                f"and at most one per core, so {self.max_workers} instead of {asked}"
+            )
+
     def _start(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
+        self._bound()
         roots = [str(path) for path in {self.groups.cpu, self.groups.usage}] if self.groups else []
         self._reaper = subprocess.Popen(
             [sys.executable, "-I", reaper.__file__, self.token, *roots],
@@ -217,7 +222,7 @@ for word in "$@"; do
   last=$word
 done
 if [ -n "$id" ]; then
-  cpu={groups.cpu}/$app-$id usage={groups.usage}/$app-$id
+  cpu={quote(str(groups.cpu))}/$app-$id usage={quote(str(groups.usage))}/$app-$id
   mkdir -p $cpu $usage && {period}
   # Starting is on the house: the bound holds from the moment that the credit is used up, or after a minute.
   (
@@ -228,7 +233,7 @@ if [ -n "$id" ]; then
   echo $$ > $cpu/cgroup.procs
   echo $$ > $usage/cgroup.procs
 fi
-exec {real}/bin/java "$@"
+exec {quote(str(real))}/bin/java "$@"
 """
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True, exist_ok=True)

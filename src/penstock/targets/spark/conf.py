@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from penstock.errors import ConfigError, Refused, check
 
-NEVER = "100000s"
+NEVER = "1000000000s"
 
 # Scaling in must lose nothing: an executor is drained, its blocks move on, and then it goes.
 GRACEFUL = {
@@ -67,15 +67,18 @@ def check_session(settings: Mapping[str, str], master: str) -> None:
             "spark.dynamicAllocation manages the executors of this session already, and two masters would fight: "
             "start the session with penstock.spark.conf(), or without dynamic allocation"
         )
-    wanted = {**GRACEFUL, **SPREADING}
-    missing = [
-        f"{key} must be {value}, got {settings.get(key, 'nothing')}"
-        for key, value in wanted.items()
-        if settings.get(key) != value
+    missing = [f"{key} must be true, got {settings.get(key, 'nothing')}" for key in _off(settings)]
+    missing += [
+        f"{key} must be set, got nothing" for key in (*GRACEFUL, *SIZES) if key not in {*settings, *_off(settings)}
     ]
-    missing += [f"{key} must be set, got nothing" for key in SIZES if key not in settings]
+    if not settings.get("spark.locality.wait", "3s").startswith("0"):
+        missing.append(f"spark.locality.wait must be 0s, got {settings.get('spark.locality.wait', 'nothing')}")
     if missing:
         raise ConfigError("this session cannot be scaled; start it with penstock.spark.conf(): " + "; ".join(missing))
+
+
+def _off(settings: Mapping[str, str]) -> list[str]:
+    return [key for key, value in GRACEFUL.items() if value == "true" and settings.get(key) != "true"]
 
 
 def _pinned(settings: Mapping[str, str]) -> bool:

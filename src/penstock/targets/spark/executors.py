@@ -37,13 +37,9 @@ class Executor:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A finished task; cpu is in seconds of the JVM's thread, so Python workers do not count in it."""
+    """A finished task: who ran it, how many source records it read, whether it kept state."""
 
-    stage: int
     executor: str
-    ended_at: float
-    failed: bool
-    cpu: float
     records: int
     stateful: bool
 
@@ -64,8 +60,11 @@ class Executors:
         jackson: Any = self._jvm.com.fasterxml.jackson
         self._mapper = jackson.databind.ObjectMapper()
         self._mapper.registerModule(_scala_object(jackson.module.scala, "DefaultScalaModule"))
-        self._read_to = 0
         self._read: set[tuple[int, int]] = set()
+        with _reached("read the stages"):
+            stages = self._stages()
+            # A session may have a long history; only what ends from now on is of interest.
+            self._read_to = stages.apply(0).stageId() if stages.size() > 0 else 0
 
     @property
     def app(self) -> str:
@@ -105,15 +104,9 @@ class Executors:
     def finished_tasks(self) -> list[Task]:
         """The tasks of all stages that ended since the last call."""
         with _reached("read task metrics"):
-            stages = self._store.stageList(
-                self._jvm.java.util.ArrayList(),
-                False,
-                False,
-                self._gateway.new_array(self._jvm.double, 0),
-                self._jvm.java.util.ArrayList(),
-            )
+            stages = self._stages()
             tasks: list[Task] = []
-            newest, open_stages = self._read_to, []
+            newest, open_stages, ended = self._read_to, [], set()
             for i in range(stages.size()):  # newest first; everything below `_read_to` has been read
                 stage = stages.apply(i)
                 number = stage.stageId()
@@ -123,10 +116,10 @@ class Executors:
                 if stage.status().toString() in ("ACTIVE", "PENDING"):
                     open_stages.append(number)
                 elif (number, stage.attemptId()) not in self._read:
-                    self._read.add((number, stage.attemptId()))
+                    ended.add((number, stage.attemptId()))
                     tasks += self._tasks(number, stage.attemptId(), stage.shuffleReadRecords() > 0)
         self._read_to = min([newest, *open_stages])
-        self._read = {stage for stage in self._read if stage[0] >= self._read_to}
+        self._read = {stage for stage in self._read | ended if stage[0] >= self._read_to}
         return tasks
 
     def request(self, workers: int) -> None:
@@ -148,15 +141,16 @@ class Executors:
                 pairs[i] = self._jvm.scala.Tuple2(name, info)
             self._backend.decommissionExecutors(pairs, False, False)
 
+    def _stages(self) -> Any:
+        """Every stage that is still remembered, the newest first."""
+        nothing = self._jvm.java.util.ArrayList()
+        return self._store.stageList(nothing, False, False, self._gateway.new_array(self._jvm.double, 0), nothing)
+
     def _tasks(self, stage: int, attempt: int, stateful: bool) -> Iterator[Task]:
         for row in self._rows(self._store.taskList(stage, attempt, MAX_TASKS)):
             metrics = row.get("taskMetrics") or {}
             yield Task(
-                stage=stage,
                 executor=row["executorId"],
-                ended_at=(row["launchTime"] + (row.get("duration") or 0)) / 1000,
-                failed=row["status"] == "FAILED",
-                cpu=metrics.get("executorCpuTime", 0) / 1e9,
                 records=metrics.get("inputMetrics", {}).get("recordsRead", 0),
                 stateful=stateful,
             )

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 WINDOW = 10.0  # seconds that rates and CPU are averaged over: several batches
 COLD_BATCHES = 2  # an executor's first batches pay for class loading and compilation
 COLD_SECONDS = 60.0  # without any batch to run, a worker is taken as ready after this long
+INITIAL = ("spark.dynamicAllocation.initialExecutors", "spark.executor.instances")
 STALE = 60.0  # a batch that ended longer ago says nothing about now
+
+_REQUESTED: dict[str, int] = {}  # by application, so that whoever attaches next in this driver knows what was asked for
 
 
 class SparkTarget:
@@ -37,7 +40,7 @@ class SparkTarget:
 
     query: a running query of a classic (not Connect) session on a cluster.
     source: the log that it reads, to see arrivals and backlog live; without it they are known only once per batch.
-    cluster: our own cluster, whose control groups measure CPU best; without it CPU is the tasks' own.
+    cluster: our own cluster, whose control groups measure CPU; without it a worker's busy share stands for it.
     splits: the file that tells the log's reader how many workers share a batch.
     control: False promises to watch only: `rescale` is refused and nothing is ever asked of the cluster.
     requested: how many workers were last asked for, if somebody knows: after a restart one may just be missing.
@@ -74,28 +77,33 @@ class SparkTarget:
         self._now = now
         self.executors = Executors(context)
         self._attached_at = now()
-        self._members: dict[str, Executor] = {}
+        self._members: set[str] = set()
         self._draining: set[str] = set()
         self._batches: dict[str, int] = {}
         self._state_tasks: dict[str, int] = {}
         self._ready: dict[str, float] = {}
         self._cpu: dict[str, Counter] = {}
-        self._task_cpu: dict[str, float] = {}
+        self._busy: dict[str, float] = {}
+        self._measured_at = self._attached_at
         self._read: dict[str, float] = {}
         self._rates: dict[str, Counter] = {}
         self._arrived = Counter(WINDOW)
         self._processed = Counter(WINDOW)
         self._told: int | None = None
         self._last: Progress | None = None
+        self._done: int | None = None
         self._batch: Batch | None = None
         self._last_rescale_at: float | None = None
         active = [e for e in self.executors.all() if not e.leaving]
-        self._members = {e.name: e for e in active}
-        initial = int(settings.get("spark.dynamicAllocation.initialExecutors", 0))
-        self.requested = max(len(active), min(requested or initial, max_workers), 1)
+        self._members = {e.name for e in active}
+        initial = max(int(settings.get(key, 0)) for key in INITIAL)
+        last = _REQUESTED.get(self.executors.app, requested or initial)
+        # Executors may be on their way, or one just lost: attaching must never make the job smaller.
+        self.requested = max(len(active), min(last, max_workers), 1)
         if control:
             # Only after an explicit request does Spark replace an executor that is lost.
             self.executors.request(self.requested)
+            _REQUESTED[self.executors.app] = self.requested
 
     def observe(self) -> Observation:
         """What the query, its source and its executors show now."""
@@ -103,7 +111,8 @@ class SparkTarget:
         now = self._now()
         found = self.executors.all()
         active = [e for e in found if not e.leaving]
-        events = self._changes(active, {e.name for e in found})
+        events = (*self._changes(found), *self._surplus(active))
+        active = [e for e in active if e.name not in self._draining]
         self._follow_batches()
         self._measure(now, active)
         self._tell_source(len(active))
@@ -118,48 +127,73 @@ class SparkTarget:
             processed_rate=self._processed_rate(now, backlog),
             backlog=backlog,
             latency=self._last.latency if self._last and now - self._last.ended_at < STALE else None,
-            per_worker=tuple(self._worker(e) for e in active),
+            per_worker=tuple(self._worker(e, now) for e in active),
             batch=self._batch,
             events=events,
         )
 
     def rescale(self, workers: int) -> None:
         """Ask for `workers`: more by request, fewer by draining those with the least to lose."""
-        check(1 <= workers <= self.max_workers, "workers", f"be from 1 to {self.max_workers}", workers)
+        check(workers >= 1, "workers", "be at least 1", workers)
+        if workers > self.max_workers:
+            raise Refused(f"{workers} workers are more than the {self.max_workers} there may be")
         if not self._control:
             raise Refused(f"told only to watch: {workers} workers were not requested")
         _check_running(self._query)
         self.executors.request(workers)
         active = [e for e in self.executors.all() if not e.leaving]
-        leaving = sorted(active, key=self._to_lose)[: max(0, len(active) - workers)]
-        if leaving:
-            self.executors.drain([e.name for e in leaving], f"Penstock scales in to {workers}")
-            self._draining |= {e.name for e in leaving}
+        leaving = self._drain(active, workers)
         if workers != self.requested:
-            self.requested = workers
+            self.requested = _REQUESTED[self.executors.app] = workers
             self._last_rescale_at = self._now()
         self._tell_source(len(active) - len(leaving))
+
+    def _drain(self, active: list[Executor], workers: int) -> list[str]:
+        """Let all but `workers` go; their names."""
+        leaving = [e.name for e in sorted(active, key=self._to_lose)[: max(0, len(active) - workers)]]
+        if leaving:
+            self.executors.drain(leaving, f"Penstock scales in to {workers}")
+            self._draining |= set(leaving)
+        return leaving
+
+    def _surplus(self, active: list[Executor]) -> list[Reason]:
+        """A request that was taken back may still bring executors that were being launched."""
+        if not self._control:
+            return []
+        sentence = "worker {} came after it was no longer wanted, and is drained"
+        names = self._drain([e for e in active if e.name not in self._draining], self.requested)
+        return [Reason("worker.surplus", sentence.format(name), {"worker": name}) for name in names]
 
     def _to_lose(self, executor: Executor) -> tuple[int, int, float]:
         """State and blocks to rebuild elsewhere come first; then the youngest goes, whose code is the least warm."""
         return self._state_tasks.get(executor.name, 0), executor.held, -executor.started_at
 
-    def _changes(self, active: list[Executor], present: set[str]) -> tuple[Reason, ...]:
+    def _changes(self, found: list[Executor]) -> list[Reason]:
         events = []
-        current = {e.name: e for e in active}
-        for name in self._members.keys() - current.keys():
-            if name in self._draining or name in present:
-                events.append(Reason("worker.left", f"worker {name} was drained", {"worker": name}))
+        present = {e.name for e in found}
+        active = {e.name for e in found if not e.leaving}
+        for name in sorted(self._members - present):
+            if name in self._draining:
+                events.append(Reason("worker.left", f"worker {name} was drained and left", {"worker": name}))
             else:
                 why = self.executors.why_gone(name)
                 events.append(Reason("worker.lost", f"worker {name} was lost: {why}", {"worker": name, "why": why}))
-            for known in (self._batches, self._state_tasks, self._ready, self._cpu, self._rates):
+            for known in (
+                self._batches,
+                self._state_tasks,
+                self._ready,
+                self._cpu,
+                self._rates,
+                self._read,
+                self._busy,
+            ):
                 known.pop(name, None)
-        for name in current.keys() - self._members.keys():
+        for name in sorted(active - self._members):
             events.append(Reason("worker.joined", f"worker {name} joined", {"worker": name}))
         self._draining &= present
-        self._members = current
-        return tuple(sorted(events, key=lambda e: (e.code, e.sentence)))
+        # One that just died is listed as inactive for a moment: it stays a member until it is gone.
+        self._members = (self._members & present) | active
+        return events
 
     def _follow_batches(self) -> None:
         """Take in what finished since the last look."""
@@ -169,11 +203,12 @@ class SparkTarget:
         except (Py4JError, ConnectionError) as error:
             raise Unavailable(f"could not read the query's progress: {error}") from error
         latest = None if text is None else parse(text)
-        if latest is not None and latest.records == 0:
-            latest = None  # an idle trigger reports as well, under the number of the batch to come
+        if latest is not None:
+            self._done = latest.end if latest.end is not None else self._done
+            if latest.records == 0:
+                latest = None  # an idle trigger reports as well, under the number of the batch to come
         tasks = self.executors.finished_tasks()
         for task in tasks:
-            self._task_cpu[task.executor] = self._task_cpu.get(task.executor, 0.0) + task.cpu
             self._read[task.executor] = self._read.get(task.executor, 0.0) + task.records
         if latest is None or (self._last is not None and latest.number <= self._last.number):
             return
@@ -195,10 +230,14 @@ class SparkTarget:
             self._arrived.saw(latest.started_at, latest.latest)
 
     def _measure(self, now: float, active: list[Executor]) -> None:
+        passed, self._measured_at = now - self._measured_at, now
         for executor in active:
             name = executor.name
+            self._busy[name] = self._busy.get(name, 0.0) + passed * min(executor.running / self._cores, 1.0)
             used = self._used(name)
-            if used is not None:
+            if used is None:
+                self._cpu.pop(name, None)  # an old reading must not pass for a new one
+            else:
                 self._cpu.setdefault(name, Counter(WINDOW)).saw(now, used)
             warm = self._batches.get(name, 0) >= COLD_BATCHES or now - executor.started_at > COLD_SECONDS
             if name not in self._ready and warm and self._bounded(name):
@@ -206,20 +245,25 @@ class SparkTarget:
                 self._cpu.pop(name, None)  # what it used while cold says nothing about its work
 
     def _used(self, name: str) -> float | None:
-        """CPU seconds so far, as a share of one worker's allowance."""
+        """CPU seconds so far as a share of a worker's allowance; where only Spark can be asked, its busy seconds.
+
+        Busy is the share of a worker's slots that run a task. Spark's own CPU times come only when a stage ends and
+        leave Python out, so a saturated job would look idle; busy time errs upward, which is the safe side.
+        """
         if self._cluster is not None and self._cluster.groups is not None:
             used = self._cluster.groups.used(self._cluster.group(self.executors.app, name))
             return None if used is None else used / self._cluster.cpu
-        return self._task_cpu.get(name, 0.0) / self._cores
+        return self._busy.get(name, 0.0)
 
     def _bounded(self, name: str) -> bool:
         if self._cluster is None or self._cluster.groups is None:
             return True
         return self._cluster.groups.bounded(self._cluster.group(self.executors.app, name))
 
-    def _worker(self, executor: Executor) -> Worker:
+    def _worker(self, executor: Executor, now: float) -> Worker:
         cpu = self._cpu[executor.name].rate() if executor.name in self._cpu else None
-        rate = self._rates[executor.name].rate() if executor.name in self._rates else None
+        fresh = self._last is not None and now - self._last.ended_at <= STALE
+        rate = self._rates[executor.name].rate() if fresh and executor.name in self._rates else None
         return Worker(
             name=executor.name,
             cpu=None if cpu is None else min(cpu, 1.0),
@@ -230,7 +274,7 @@ class SparkTarget:
 
     def _arrivals(self, now: float) -> tuple[float | None, float | None]:
         """Input rate and backlog: from the log itself where there is one, else as of the last batch."""
-        done = self._last.end if self._last is not None else None
+        done = self._done
         if self._source is not None:
             end = sum(self._source.end_offsets().values())
             self._arrived.saw(now, end)
