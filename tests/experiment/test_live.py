@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,11 +53,14 @@ def processes(directory: Path) -> list[int]:
 
 
 def executors(directory: Path) -> list[int]:
-    return [
-        pid
-        for pid in processes(directory)
-        if b"--executor-id" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    ]
+    """Its executors, without the shells that started them."""
+    found = []
+    for pid in processes(directory):
+        with suppress(OSError):  # gone meanwhile
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"--executor-id" in words and Path(f"/proc/{pid}/comm").read_text() == "java\n":
+                found.append(pid)
+    return found
 
 
 def done(path: Path) -> list[journal.Rescale]:
