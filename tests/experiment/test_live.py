@@ -58,7 +58,7 @@ def executors(directory: Path) -> list[int]:
     for pid in processes(directory):
         with suppress(OSError):  # gone meanwhile
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if b"--executor-id" in words and Path(f"/proc/{pid}/comm").read_text() == "java\n":
+            if b"--executor-id" in words and Path(f"/proc/{pid}/exe").resolve().name == "java":
                 found.append(pid)
     return found
 

@@ -112,7 +112,7 @@ def test_a_killed_executor_is_noticed_replaced_and_costs_no_record(pipeline: Pip
     executors = [
         pid
         for pid in reaper.members(pipeline.cluster.token)
-        if Path(f"/proc/{pid}/comm").read_text() == "java\n"
+        if Path(f"/proc/{pid}/exe").resolve().name == "java"
         and b"--executor-id" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
     feed(pipeline, 20_000)
