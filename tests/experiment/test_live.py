@@ -15,6 +15,7 @@ import pytest
 
 from penstock import journal
 from penstock.cli import call
+from penstock.experiment.feed import read_progress
 from penstock.testing import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -47,9 +48,14 @@ PENSTOCK = [sys.executable, "-c", "from penstock.cli import main; main()"]
 
 
 def processes(directory: Path) -> list[int]:
-    """Everything that runs for this directory."""
-    found = subprocess.run(["pgrep", "-f", str(directory)], capture_output=True, text=True, check=False)
-    return [int(pid) for pid in found.stdout.split() if int(pid) != os.getpid()]
+    """Everything that runs for this directory: it stands in their command lines, or in what they inherited."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with suppress(OSError):  # gone meanwhile
+                if str(directory).encode() in (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+    return found
 
 
 def executors(directory: Path) -> list[int]:
@@ -78,8 +84,14 @@ def test_kill_the_controller_and_an_executor(tmp_path: Path, capsys: pytest.Capt
 
     with (tmp_path / "first.log").open("wb") as log:
         first = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-    eventually(lambda: bool(done(book)) or first.poll() is not None, "the first rescale")
+
+    def under_way() -> bool:
+        progress = read_progress(into / "feed.json")
+        return first.poll() is not None or (bool(done(book)) and progress is not None and progress.t > 5)
+
+    eventually(under_way, "the load and the first rescale")
     assert first.poll() is None, (tmp_path / "first.log").read_text()
+    assert executors(into)
     first.send_signal(signal.SIGKILL)
     first.wait()
     eventually(lambda: not processes(into), "everything that the killed run had started to be gone")

@@ -150,7 +150,12 @@ def test_autoscale_and_what_a_dry_run_must_not_do(pipeline: Pipeline, tmp_path: 
         source=pipeline.log,
     ) as handle:
         eventually(lambda: handle.status().decided is not None, "a decision")
-        assert listening() == before, "autoscale opens no port"
+        # Spark itself opens one for a moment whenever a batch's results come to the driver; ours would stay.
+        lasting = listening()
+        for _ in range(10):
+            time.sleep(0.3)
+            lasting &= listening()
+        assert lasting <= before, "autoscale opens no port"
         status = handle.status()
         assert status.running
         assert status.decided is not None
