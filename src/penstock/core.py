@@ -48,7 +48,14 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator of the dataflow (on Spark: a stage). Rates are records/s, busy and backpressure 0..1."""
+    """One operator of the dataflow (on Spark: a stage).
+
+    name, parallelism: what it is called, and how many instances of it run.
+    rate_in, rate_out: records/s, over all instances, as observed (busy or not).
+    busy, idle, backpressure: mean share of time, 0..1, in which an instance works, waits for input, waits for output.
+    queue: records waiting before it.
+    downstream: the operators that its output goes to; a source has nothing upstream.
+    """
 
     name: str
     parallelism: int
@@ -56,6 +63,18 @@ class Operator:
     rate_out: float | None = None
     busy: float | None = None
     backpressure: float | None = None
+    idle: float | None = None
+    queue: float | None = None
+    downstream: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A place where a worker runs or could run; `distances` are seconds of network latency to other nodes by name."""
+
+    name: str
+    used: bool = False
+    distances: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +97,7 @@ class Observation:
     uptime: seconds since the job (re)started; last_rescale_at: when `requested` last changed.
     input_rate, processed_rate: records/s; backlog: records; latency: p95 seconds from event to result.
     per_worker, operators: the same in detail, where the target can see it.
+    nodes: where workers run and could run, where it matters which.
     batch: the last micro-batch, where there are batches.
     events: what happened since the last observation (a worker lost, one replaced, metrics gone).
     """
@@ -93,6 +113,7 @@ class Observation:
     latency: float | None = None
     per_worker: tuple[Worker, ...] = ()
     operators: tuple[Operator, ...] = ()
+    nodes: tuple[Node, ...] = ()
     batch: Batch | None = None
     events: tuple[Reason, ...] = ()
 
@@ -131,6 +152,9 @@ class Expectation:
 class Decision:
     """How many workers, why, and what else was considered.
 
+    parallelism: instances per operator, for targets that scale operators apart; `workers` then is their sum.
+    nodes: which nodes to use, where it matters which.
+
     >>> hold = Decision.hold(3, Reason("cpu.in_tolerance", "CPU 78 % is near its target of 80 %"))
     >>> hold.workers, hold.but(2, Reason("bounds.max", "at most 2 workers are allowed")).workers
     (3, 2)
@@ -140,6 +164,8 @@ class Decision:
     reasons: tuple[Reason, ...]
     options: tuple[Option, ...] = ()
     expects: Expectation | None = None
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check(bool(self.reasons), "reasons", "explain the decision", self.reasons)

@@ -150,12 +150,9 @@ def test_autoscale_and_what_a_dry_run_must_not_do(pipeline: Pipeline, tmp_path: 
         source=pipeline.log,
     ) as handle:
         eventually(lambda: handle.status().decided is not None, "a decision")
-        # Spark itself opens one for a moment whenever a batch's results come to the driver; ours would stay.
-        lasting = listening()
-        for _ in range(10):
-            time.sleep(0.3)
-            lasting &= listening()
-        assert lasting <= before, "autoscale opens no port"
+        # Spark itself opens some for a while (a batch's results coming to the driver, a Python worker starting); they
+        # go again. One of ours would stay, and then there is never a moment without it.
+        eventually(lambda: listening() <= before, "a moment with no port open but those there were before")
         status = handle.status()
         assert status.running
         assert status.decided is not None
