@@ -11,6 +11,7 @@ import json
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 METRIC = "penstock"  # the name of the observation that `penstock.spark.observe_latency` adds to a query
@@ -85,6 +86,8 @@ class Counter:
     ...     counter.saw(at, total)
     >>> counter.rate()
     20.0
+    >>> counter.rate(since=12, until=16), counter.rate(since=5, until=10)
+    (20.0, None)
     """
 
     window: float
@@ -98,9 +101,26 @@ class Counter:
         while len(self._seen) > 2 and self._seen[1][0] <= at - self.window:
             self._seen.popleft()
 
-    def rate(self) -> float | None:
-        """Growth per second; None until it was seen twice."""
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """From when to when the rate is; None until it was seen at two times."""
         if len(self._seen) < 2 or self._seen[-1][0] <= self._seen[0][0]:
             return None
-        (since, first), (until, last) = self._seen[0], self._seen[-1]
-        return (last - first) / (until - since)
+        return self._seen[0][0], self._seen[-1][0]
+
+    def rate(self, since: float | None = None, until: float | None = None) -> float | None:
+        """Growth per second, over the window or between two times that lie in what was seen; None if they do not."""
+        span = self.span
+        if span is None:
+            return None
+        first, last = span if since is None or until is None else (since, until)
+        if first < span[0] or last > span[1] or first >= last:
+            return None
+        return (self._total(last) - self._total(first)) / (last - first)
+
+    def _total(self, at: float) -> float:
+        """The total at a time within the span; between two looks it grew evenly, as far as anybody knows."""
+        for (before, low), (after, high) in pairwise(self._seen):
+            if at <= after:
+                return low if after == before else low + (high - low) * max(0.0, at - before) / (after - before)
+        return self._seen[-1][1]

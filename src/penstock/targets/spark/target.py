@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 WINDOW = 10.0  # seconds that rates and CPU are averaged over: several batches
+CPU_MEMORY = 4 * WINDOW  # so long CPU is kept, to tell it for the very seconds that a worker's rate is of
 COLD_BATCHES = 2  # an executor's first batches pay for class loading and compilation
 COLD_SECONDS = 60.0  # without any batch to run, a worker is taken as ready after this long
 INITIAL = ("spark.dynamicAllocation.initialExecutors", "spark.executor.instances")
@@ -238,7 +239,7 @@ class SparkTarget:
             if used is None:
                 self._cpu.pop(name, None)  # an old reading must not pass for a new one
             else:
-                self._cpu.setdefault(name, Counter(WINDOW)).saw(now, used)
+                self._cpu.setdefault(name, Counter(CPU_MEMORY)).saw(now, used)
             warm = self._batches.get(name, 0) >= COLD_BATCHES or now - executor.started_at > COLD_SECONDS
             if name not in self._ready and warm and self._bounded(name):
                 self._ready[name] = now
@@ -261,16 +262,31 @@ class SparkTarget:
         return self._cluster.groups.bounded(self._cluster.group(self.executors.app, name))
 
     def _worker(self, executor: Executor, now: float) -> Worker:
-        cpu = self._cpu[executor.name].rate() if executor.name in self._cpu else None
-        fresh = self._last is not None and now - self._last.ended_at <= STALE
-        rate = self._rates[executor.name].rate() if fresh and executor.name in self._rates else None
+        name, last = executor.name, self._last
+        fresh = last is not None and now - last.ended_at <= STALE
+        rates = self._rates.get(name) if fresh else None
         return Worker(
-            name=executor.name,
-            cpu=None if cpu is None else min(cpu, 1.0),
-            rate=rate,
+            name=name,
+            cpu=self._worker_cpu(name, now, rates),
+            rate=None if rates is None else rates.rate(),
             started_at=executor.started_at,
-            ready_at=self._ready.get(executor.name),
+            ready_at=self._ready.get(name),
         )
+
+    def _worker_cpu(self, name: str, now: float, rates: Counter | None) -> float | None:
+        """CPU of the same seconds as the rate, so that the two can be set against each other.
+
+        The rate is known at the ends of batches. While one batch takes longer than a window, CPU is that of now.
+        """
+        used = self._cpu.get(name)
+        if used is None:
+            return None
+        span = None if rates is None else rates.span
+        cpu = used.rate(*span) if span is not None and now - span[1] <= WINDOW else None
+        if cpu is None:
+            known = used.span
+            cpu = None if known is None else used.rate(max(known[0], known[1] - WINDOW), known[1])
+        return None if cpu is None else min(cpu, 1.0)
 
     def _arrivals(self, now: float) -> tuple[float | None, float | None]:
         """Input rate and backlog: from the log itself where there is one, else as of the last batch."""
