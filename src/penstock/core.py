@@ -216,6 +216,11 @@ class Policy(ABC):
         )
         check(self.interval > 0, "interval", "be above 0 seconds", self.interval)
 
+    @property
+    def period(self) -> float:
+        """Seconds between decisions as they come; other than `interval` only where a policy compresses time."""
+        return self.interval
+
     def learn(self, observation: Observation) -> None:  # noqa: B027 - most simple policies learn nothing
         """Take in a sample; every one, whoever is in control, also those of history after a restart."""
 

@@ -86,7 +86,7 @@ class Pilot:
 
     def is_due(self, at: float) -> bool:
         """On a grid of the policy's interval, so that late samples do not add up; anew when the clock went back."""
-        interval = self.policy.interval
+        interval = self.policy.period
         if self._due is None or at < self._due - interval:
             self._due = at
         if at < self._due:

@@ -139,7 +139,18 @@ def test_options_are_a_table() -> None:
     options = (Option(3, False, ABOVE), Option(4, True, NEAR))
     decided = Decided(at=0, by="hpa", role="control", proposed=4, decision=Decision(4, (ABOVE,), options))
     text = shown([start(), sample(0), decided, rescale(0, 4)])
-    assert "workers why 3 CPU 95 % is above its target of 80 % [cpu.above_target] 4 chosen CPU 78 %" in text
+    assert "workers verdict 3 CPU 95 % is above its target of 80 % [cpu.above_target] 4 chosen CPU 78 %" in text
+
+
+def test_the_numbers_of_options_are_columns() -> None:
+    options = (
+        Option(2, False, Reason("capacity.below_load", "not above the 2,500 that arrive", {"capacity": 2000.0})),
+        Option(3, True, Reason("daedalus.in", "the fewest", {"capacity": 3000.0, "recovery": 61.5, "by": "experts"})),
+    )
+    decided = Decided(at=0, by="daedalus", role="control", proposed=4, decision=Decision(4, (ABOVE,), options))
+    text = shown([start(), sample(0), decided, rescale(0, 4)])
+    assert "workers capacity recovery verdict 2 2,000 not above the 2,500" in text
+    assert "3 3,000 62 chosen the fewest [daedalus.in]" in text
 
 
 def test_an_outcome_that_nobody_noted() -> None:

@@ -73,6 +73,25 @@ def test_what_is_observed(pipeline: Pipeline) -> None:
     eventually(lambda: drained(pipeline), "an empty backlog")
 
 
+def test_without_control_groups_a_worker_at_work_looks_busy(pipeline: Pipeline) -> None:
+    """On anyone's own cluster busy time stands for CPU: near 1 under more than the job can do, near 0 when idle."""
+    settle(pipeline, 2)
+    watcher = SparkTarget(pipeline.query, max_workers=3, control=False)  # type: ignore[arg-type]
+
+    def cpu() -> float:
+        found = [w.cpu for w in watcher.observe().per_worker if w.cpu is not None]
+        return max(found, default=0.0)
+
+    def busy() -> bool:
+        if (pipeline.target.observe().backlog or 0) < 200_000:
+            feed(pipeline, 200_000)
+        return cpu() > 0.6
+
+    eventually(busy, "a worker that looks busy under saturation")
+    eventually(lambda: drained(pipeline), "an empty backlog")
+    eventually(lambda: cpu() < 0.2, "workers that look idle when nothing is to be done")
+
+
 class TestContract(TargetContract):
     @pytest.fixture(autouse=True)
     def _running(self, pipeline: Pipeline) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -177,10 +178,22 @@ def _options(entry: Judged) -> list[RenderableType]:
     """What else was examined; of many decisions alike, `--all` shows it for each."""
     if entry.count > 1 or not entry.decided.decision.options:
         return []
-    table = Table("workers", "", "why", box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for option in entry.decided.decision.options:
-        table.add_row(str(option.workers), "chosen" if option.chosen else "", _reason(option.reason))
+    options = entry.decided.decision.options
+    # What every policy puts in the facts of an option, such as its capacity, is a column; words are in the verdict.
+    columns = list(dict.fromkeys(k for o in options for k, v in o.reason.facts.items() if isinstance(v, float | int)))
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("workers", *columns):
+        table.add_column(name.replace("_", " "), justify="right")
+    for name in ("", "verdict"):
+        table.add_column(name)
+    for option in options:
+        facts = [number(value) if _is_number(value := option.reason.facts.get(name)) else "" for name in columns]
+        table.add_row(str(option.workers), *facts, "chosen" if option.chosen else "", _reason(option.reason))
     return [table]
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, float | int) and not isinstance(value, bool)
 
 
 def _repeated(entry: Judged | Happened, began: float) -> Text:

@@ -29,7 +29,6 @@ class Executor:
 
     name: str
     started_at: float
-    running: int
     failed: int
     held: int
     leaving: bool
@@ -37,9 +36,11 @@ class Executor:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A finished task: who ran it, how many source records it read, whether it kept state."""
+    """A task: who runs it, since when and for how long (None: it still runs), source records read, keeps state?"""
 
     executor: str
+    started_at: float
+    seconds: float | None
     records: int
     stateful: bool
 
@@ -61,6 +62,7 @@ class Executors:
         self._mapper = jackson.databind.ObjectMapper()
         self._mapper.registerModule(_scala_object(jackson.module.scala, "DefaultScalaModule"))
         self._read: set[tuple[int, int]] = set()
+        self._open: list[tuple[int, int]] = []
         with _reached("read the stages"):
             stages = self._stages()
             # A session may have a long history; only what ends from now on is of interest.
@@ -78,7 +80,6 @@ class Executors:
                 Executor(
                     name=row["id"],
                     started_at=row["addTime"] / 1000,
-                    running=row["activeTasks"],
                     failed=row["failedTasks"],
                     held=row["memoryUsed"] + row["diskUsed"],
                     leaving=not self._backend.isExecutorActive(row["id"]),
@@ -106,7 +107,7 @@ class Executors:
         with _reached("read task metrics"):
             stages = self._stages()
             tasks: list[Task] = []
-            newest, open_stages, ended = self._read_to, [], set()
+            newest, self._open, ended = self._read_to, [], set()
             for i in range(stages.size()):  # newest first; everything below `_read_to` has been read
                 stage = stages.apply(i)
                 number = stage.stageId()
@@ -114,13 +115,22 @@ class Executors:
                     break
                 newest = max(newest, number + 1)
                 if stage.status().toString() in ("ACTIVE", "PENDING"):
-                    open_stages.append(number)
+                    self._open.append((number, stage.attemptId()))
                 elif (number, stage.attemptId()) not in self._read:
                     ended.add((number, stage.attemptId()))
                     tasks += self._tasks(number, stage.attemptId(), stage.shuffleReadRecords() > 0)
-        self._read_to = min([newest, *open_stages])
+        self._read_to = min([newest, *(number for number, _ in self._open)])
         self._read = {stage for stage in self._read | ended if stage[0] >= self._read_to}
         return tasks
+
+    def open_tasks(self) -> list[Task]:
+        """The tasks, running and ended, of the stages that had not ended at the last call of `finished_tasks`.
+
+        What Spark counts as an executor's active tasks is no measure of its load: it is noted at most every 100 ms, so
+        that a task which follows on another within that time is not seen for as long as it runs.
+        """
+        with _reached("read the tasks of running stages"):
+            return [task for stage, attempt in self._open for task in self._tasks(stage, attempt, False)]
 
     def request(self, workers: int) -> None:
         """Ask the cluster for this many in total. It never shrinks what runs."""
@@ -149,8 +159,11 @@ class Executors:
     def _tasks(self, stage: int, attempt: int, stateful: bool) -> Iterator[Task]:
         for row in self._rows(self._store.taskList(stage, attempt, MAX_TASKS)):
             metrics = row.get("taskMetrics") or {}
+            duration = row.get("duration")
             yield Task(
                 executor=row["executorId"],
+                started_at=row["launchTime"] / 1000,
+                seconds=None if duration is None or row["status"] == "RUNNING" else duration / 1000,
                 records=metrics.get("inputMetrics", {}).get("recordsRead", 0),
                 stateful=stateful,
             )

@@ -7,7 +7,7 @@ pay for loading and compiling), so a worker counts as ready only after it has ta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,7 @@ class SparkTarget:
         self._ready: dict[str, float] = {}
         self._cpu: dict[str, Counter] = {}
         self._busy: dict[str, float] = {}
-        self._measured_at = self._attached_at
+        self._busy_so_far: dict[str, float] = {}
         self._read: dict[str, float] = {}
         self._rates: dict[str, Counter] = {}
         self._arrived = Counter(WINDOW)
@@ -187,6 +187,7 @@ class SparkTarget:
                 self._rates,
                 self._read,
                 self._busy,
+                self._busy_so_far,
             ):
                 known.pop(name, None)
         for name in sorted(active - self._members):
@@ -211,6 +212,7 @@ class SparkTarget:
         tasks = self.executors.finished_tasks()
         for task in tasks:
             self._read[task.executor] = self._read.get(task.executor, 0.0) + task.records
+            self._busy[task.executor] = self._busy.get(task.executor, 0.0) + (task.seconds or 0.0)
         if latest is None or (self._last is not None and latest.number <= self._last.number):
             return
         took_part = {task.executor for task in tasks}
@@ -231,11 +233,11 @@ class SparkTarget:
             self._arrived.saw(latest.started_at, latest.latest)
 
     def _measure(self, now: float, active: list[Executor]) -> None:
-        passed, self._measured_at = now - self._measured_at, now
+        measured = self._cluster is not None and self._cluster.groups is not None
+        going_on = {} if measured else self._going_on(now)
         for executor in active:
             name = executor.name
-            self._busy[name] = self._busy.get(name, 0.0) + passed * min(executor.running / self._cores, 1.0)
-            used = self._used(name)
+            used = self._used(name, going_on)
             if used is None:
                 self._cpu.pop(name, None)  # an old reading must not pass for a new one
             else:
@@ -245,7 +247,15 @@ class SparkTarget:
                 self._ready[name] = now
                 self._cpu.pop(name, None)  # what it used while cold says nothing about its work
 
-    def _used(self, name: str) -> float | None:
+    def _going_on(self, now: float) -> dict[str, float]:
+        """Seconds that tasks of stages which have not ended took so far, by executor."""
+        seconds: dict[str, float] = {}
+        for task in self.executors.open_tasks():
+            took = max(0.0, now - task.started_at) if task.seconds is None else task.seconds
+            seconds[task.executor] = seconds.get(task.executor, 0.0) + took
+        return seconds
+
+    def _used(self, name: str, going_on: Mapping[str, float]) -> float | None:
         """CPU seconds so far as a share of a worker's allowance; where only Spark can be asked, its busy seconds.
 
         Busy is the share of a worker's slots that run a task. Spark's own CPU times come only when a stage ends and
@@ -254,7 +264,10 @@ class SparkTarget:
         if self._cluster is not None and self._cluster.groups is not None:
             used = self._cluster.groups.used(self._cluster.group(self.executors.app, name))
             return None if used is None else used / self._cluster.cpu
-        return self._busy.get(name, 0.0)
+        busy = (self._busy.get(name, 0.0) + going_on.get(name, 0.0)) / self._cores
+        # A task's length is a little less when Spark says it at the end than by our clock while it ran.
+        self._busy_so_far[name] = max(busy, self._busy_so_far.get(name, 0.0))
+        return self._busy_so_far[name]
 
     def _bounded(self, name: str) -> bool:
         if self._cluster is None or self._cluster.groups is None:

@@ -1,0 +1,192 @@
+"""How many records per second a scale-out can process, learned from CPU and throughput while the job runs.
+
+Daedalus, sec. 3.1: CPU is linear in throughput, so a regression per worker tells what it would do at its highest CPU;
+under skew only the busiest worker gets there, and the others stop where they are in proportion to it. The capacity of
+what runs is the sum, that of a scale-out seen before is what was observed there, that of any other is the average
+worker times its number.
+
+Deviations from the paper, each because it was measured to matter:
+
+- The line is fitted as CPU = idle + cost x rate, and then solved for the rate. The noise is in the CPU, and regressing
+  on a noisy quantity flattens the slope the more the fewer points there are (regression dilution).
+- A fit from few or bunched points leans on what is known without it: throughput / CPU, less the idle CPU that all
+  workers together show. How much depends on the noise left over; without noise it is least squares exactly.
+- Old samples fade, and so does what was observed at a scale-out that has not run for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import inf, pow
+from typing import Literal
+
+from penstock.core import Worker
+from penstock.models.welford import Moments, Paired
+
+FEWEST = 4  # samples below which a worker's own line says nothing
+CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed
+OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a share: slow nodes exist
+POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
+LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """CPU = idle + cost x rate."""
+
+    idle: float
+    cost: float
+
+    def rate(self, cpu: float) -> float:
+        return max(0.0, (cpu - self.idle) / self.cost)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Records/s at a scale-out, and where that comes from."""
+
+    workers: int
+    capacity: float
+    source: Literal["current", "seen", "average"]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a scale-out was found to be capable of, and when."""
+
+    at: float
+    capacity: float
+
+
+@dataclass(slots=True)
+class Capacity:
+    """Learns from samples of workers; `at(n)` is its word.
+
+    half_life: seconds after which a sample, or what was seen at another scale-out, counts half.
+    memory: seconds over which the workers' shares of the work are averaged.
+    ceiling: the CPU at which the busiest worker can do no more.
+
+    >>> model = Capacity()
+    >>> for second in range(60):
+    ...     load = 500 + 5 * second
+    ...     model.learn(second, [Worker(name, cpu=0.1 + load / 1250, rate=load) for name in ("a", "b")])
+    >>> round(model.at(2).capacity), round(model.at(3).capacity), model.at(3).source
+    (2250, 3375, 'average')
+    """
+
+    half_life: float = 1800.0
+    memory: float = 120.0
+    ceiling: float = 1.0
+    _pairs: dict[str, Paired] = field(default_factory=dict)
+    _cpu: dict[str, Moments] = field(default_factory=dict)
+    _members: frozenset[str] = frozenset()
+    _at: float | None = None
+    _seen: dict[int, Seen] = field(default_factory=dict)
+    _current: tuple[int, float] | None = None
+
+    def learn(self, at: float, workers: Sequence[Worker], whole: bool = True) -> None:
+        """Take in one sample of warm workers, those that report both CPU and rate.
+
+        whole: these are all that run, so that what they do together is what this scale-out can do.
+        """
+        pairs = [(w.name, w.cpu, w.rate) for w in workers if w.cpu is not None and w.rate is not None]
+        if not pairs:
+            return
+        passed = max(0.0, at - self._at) if self._at is not None else 0.0
+        self._at = at
+        for line in self._pairs.values():
+            line.fade(_faded(passed, self.half_life))
+        for share in self._cpu.values():
+            share.fade(_faded(passed, self.memory))
+        for name, cpu, rate in pairs:
+            self._pairs.setdefault(name, Paired()).add(cpu, rate)
+        if not whole or len(pairs) < len(workers):
+            return
+        members = frozenset(name for name, _, _ in pairs)
+        if members != self._members:  # another split of the work: shares are found anew, costs stay
+            self._members = members
+            self._cpu.clear()
+            for name in [name for name in self._pairs if name not in members and name != _LEFT]:
+                self._retire(name)
+        for name, cpu, _ in pairs:
+            self._cpu.setdefault(name, Moments()).add(cpu)
+        capacity = self._sum(sorted(members))
+        if capacity is not None:
+            self._current = (len(members), capacity)
+            self._seen[len(members)] = Seen(at, capacity)
+
+    def at(self, workers: int) -> Estimate | None:
+        """What `workers` can process; None before anything is known."""
+        if self._current is None or self._at is None:
+            return None
+        count, capacity = self._current
+        if workers == count:
+            return Estimate(workers, capacity, "current")
+        average = capacity / count * workers
+        seen = self._seen.get(workers)
+        if seen is None:
+            return Estimate(workers, average, "average")
+        trust = pow(0.5, max(0.0, self._at - seen.at) / self.half_life)
+        return Estimate(workers, trust * seen.capacity + (1 - trust) * average, "seen")
+
+    def line(self, name: str) -> Line | None:
+        """The line of one worker, as it stands."""
+        pairs, pooled = self._pairs.get(name), self._pooled()
+        if pairs is None or pooled is None or not pairs.y_mean or pairs.x_mean is None:
+            return None
+        return _fit(pairs, max(pairs.x_mean - pooled.idle, 0.0) / pairs.y_mean, OWN_SPREAD)
+
+    def _sum(self, members: Sequence[str]) -> float | None:
+        lines = {name: line for name in members if (line := self.line(name)) is not None}
+        work = {name: max((self._cpu[name].mean or 0.0) - line.idle, 0.0) for name, line in lines.items()}
+        most = max(work.values(), default=0.0)
+        if most <= 0:
+            return None
+        # The busiest reaches the ceiling; the others get there as far as their share of the work goes.
+        rates = [line.rate(line.idle + (self.ceiling - line.idle) * work[name] / most) for name, line in lines.items()]
+        return sum(rates) * len(members) / len(lines)
+
+    def _pooled(self) -> Line | None:
+        """All workers together, those that left as well: what one has not seen yet, another has."""
+        total = Paired()
+        for pairs in self._pairs.values():
+            total.merge(pairs)
+        cpu, rate = total.x_mean, total.y_mean
+        return _fit(total, cpu / rate, POOL_SPREAD) if cpu and rate else None
+
+    def _retire(self, name: str) -> None:
+        """Keep what a worker that left showed about the job; its name may never come back."""
+        self._pairs.setdefault(_LEFT, Paired()).merge(self._pairs.pop(name))
+
+
+_LEFT = ""  # the name under which workers that left live on
+
+
+def _fit(pairs: Paired, prior: float, spread: float) -> Line | None:
+    """Cost per record by least squares, leaning on `prior` as much as the noise asks for."""
+    cpu, rate, weight = pairs.x_mean, pairs.y_mean, pairs.weight
+    if not cpu or not rate:
+        return None
+    cost = prior
+    rates = weight * (pairs.y_variance or 0.0)
+    both = weight * (pairs.covariance or 0.0)
+    if weight >= FEWEST and rates > 0 and both > 0:
+        squares = both / rates
+        left = max(0.0, weight * (pairs.x_variance or 0.0) - squares * both) / max(weight - 2, 1.0)
+        certain = rates / (left * CORRELATED) if left > 0 else inf
+        believed = 1 / (spread * prior) ** 2 if prior > 0 else 0.0
+        cost = squares if certain == inf else (squares * certain + prior * believed) / (certain + believed)
+    cost = min(max(cost, LEAST_COST * cpu / rate), MOST_COST * cpu / rate)
+    return Line(cpu - cost * rate, cost)
+
+
+def _faded(passed: float, half_life: float) -> float:
+    return max(pow(0.5, passed / half_life), 1e-12)
+
+
+def warm(workers: Iterable[Worker], now: float) -> list[Worker]:
+    """Those that do useful work at full speed; one that tells neither start nor readiness counts as warm."""
+    return [
+        w for w in workers if (w.ready_at is not None and w.ready_at <= now) or (w.ready_at is None is w.started_at)
+    ]

@@ -1,0 +1,163 @@
+"""What to believe of a measurement: bad values become unknown, and an interval of them becomes a doubt.
+
+Metrics go missing, are NaN, negative or frozen, start again from nothing with a restarted counter, or carry a clock
+that steps back. A value that cannot be is unknown; whether the rest is good enough to take workers away on is for
+`Trust` to say. Nothing here keeps from scaling up: too many workers cost money, too few cost the job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import isfinite
+
+from penstock.core import Batch, Observation, Reason, Worker
+
+FROZEN = 5  # as many equal samples in a row are no coincidence for measured floats
+MISSING = 0.2  # more than this share of an interval's samples missing is not a whole picture
+JUMP = 10.0  # a load so many times that of the sample before is a surge or a broken counter: nobody knows yet
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An observation without what cannot be, and what was left out of it."""
+
+    observation: Observation
+    problems: tuple[Reason, ...] = ()
+
+
+def checked(observation: Observation) -> Checked | None:
+    """The believable part of an observation; None if it does not even say when it was.
+
+    >>> from penstock.core import Observation
+    >>> seen = checked(Observation(at=1.0, input_rate=float("nan"), backlog=-5.0))
+    >>> seen.observation.input_rate, seen.observation.backlog, [p.code for p in seen.problems]
+    (None, None, ['metrics.impossible'])
+    """
+    o = observation
+    if not _number(o.at):
+        return None
+    wrong: list[str] = []
+
+    def rate(name: str, value: float | None) -> float | None:
+        if value is None or (_number(value) and value >= 0):
+            return value
+        wrong.append(name)
+        return None
+
+    def count(name: str, value: int | None) -> int | None:
+        if value is None or (isinstance(value, int) and value >= 0):
+            return value
+        wrong.append(name)
+        return None
+
+    def time(name: str, value: float | None) -> float | None:
+        if value is None or _number(value):
+            return value
+        wrong.append(name)
+        return None
+
+    def worker(w: Worker) -> Worker:
+        cpu = rate(f"cpu of {w.name}", w.cpu)
+        return Worker(
+            w.name,
+            None if cpu is None else min(cpu, 1.0),
+            rate(f"rate of {w.name}", w.rate),
+            time(f"start of {w.name}", w.started_at),
+            time(f"readiness of {w.name}", w.ready_at),
+        )
+
+    kept = replace(
+        o,
+        workers=count("workers", o.workers),
+        requested=count("requested", o.requested),
+        uptime=rate("uptime", o.uptime),
+        last_rescale_at=time("last_rescale_at", o.last_rescale_at),
+        input_rate=rate("input rate", o.input_rate),
+        processed_rate=rate("processed rate", o.processed_rate),
+        backlog=rate("backlog", o.backlog),
+        latency=rate("latency", o.latency),
+        per_worker=tuple(worker(w) for w in o.per_worker),
+        batch=o.batch if o.batch is None or _sound(o.batch) else None,
+    )
+    if not wrong:
+        return Checked(kept)
+    names = ", ".join(dict.fromkeys(wrong))
+    sentence = f"Not numbers, or below zero: {names}; taken as unknown"
+    return Checked(kept, (Reason("metrics.impossible", sentence, {"fields": names}),))
+
+
+def _number(value: float) -> bool:
+    return isinstance(value, float | int) and isfinite(value)
+
+
+def _sound(batch: Batch) -> bool:
+    return all(_number(value) and value >= 0 for value in (batch.ended_at, batch.seconds, batch.records))
+
+
+@dataclass(slots=True)
+class Trust:
+    """How far the samples since the last decision can be believed; `doubts` says why not to scale down on them."""
+
+    _samples: int = 0
+    _without: dict[str, int] = field(default_factory=dict)
+    _problems: dict[str, Reason] = field(default_factory=dict)
+    _same: int = 0
+    _last: Observation | None = None
+
+    def learn(self, seen: Checked) -> None:
+        """Take in a sample."""
+        o, last = seen.observation, self._last
+        self._samples += 1
+        for problem in seen.problems:
+            self._problems[problem.code] = problem
+        lacking = {
+            "input rate": o.input_rate is None,
+            "backlog": o.backlog is None,
+            "cpu": not o.per_worker or any(w.cpu is None for w in o.per_worker),
+            "workers": o.workers is None,
+        }
+        for name, gone in lacking.items():
+            self._without[name] = self._without.get(name, 0) + gone
+        if last is not None:
+            self._compare(o, last)
+        self._last = o
+
+    def _compare(self, o: Observation, last: Observation) -> None:
+        if o.at < last.at:
+            sentence = f"The clock stepped back by {last.at - o.at:,.0f} s"
+            self._problems["clock.stepped_back"] = Reason("clock.stepped_back", sentence, {"seconds": last.at - o.at})
+        if o.uptime is not None and last.uptime is not None and o.uptime < last.uptime:
+            self._problems["job.restarted"] = Reason("job.restarted", f"The job restarted {o.uptime:.0f} s ago")
+        if o.input_rate is not None and last.input_rate and not 1 / JUMP <= o.input_rate / last.input_rate <= JUMP:
+            sentence = f"The load jumped from {last.input_rate:,.0f} to {o.input_rate:,.0f} records/s at once"
+            self._problems["load.jumped"] = Reason("load.jumped", sentence, {"rate": o.input_rate})
+        # Only when everything stands still: an idle job has a rate of 0, and a steady load may be steady.
+        measured = _measured(o)
+        still = measured == _measured(last) and any(measured) and o.at != last.at
+        self._same = self._same + 1 if still else 0
+
+    def doubts(self) -> tuple[Reason, ...]:
+        """What speaks against scaling down on what was seen since `renew`."""
+        if self._samples == 0:
+            return (Reason("metrics.none", "Nothing was observed since the last decision"),)
+        found = list(self._problems.values())
+        for name, gone in self._without.items():
+            if gone > MISSING * self._samples:
+                facts = {"field": name, "missing": gone, "samples": self._samples}
+                sentence = f"No sample of {name} in {gone} of the last {self._samples} observations"
+                found.append(Reason("metrics.missing", sentence, facts))
+        if self._same >= FROZEN:
+            sentence = f"All measurements were the same {self._same + 1} times in a row: they seem frozen"
+            found.append(Reason("metrics.frozen", sentence, {"samples": self._same + 1}))
+        return tuple(found)
+
+    def renew(self) -> None:
+        """Begin the next interval; what is standing still goes on doing so."""
+        self._samples = 0
+        self._without.clear()
+        self._problems.clear()
+
+
+def _measured(o: Observation) -> tuple[float, ...]:
+    rates = (o.input_rate, o.processed_rate, o.backlog, *(w.cpu for w in o.per_worker), *(w.rate for w in o.per_worker))
+    return tuple(value or 0.0 for value in rates)

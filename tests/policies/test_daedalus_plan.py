@@ -1,0 +1,153 @@
+"""Algorithm 1, branch by branch: each row is a situation, the number it must give, and the reason's code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.models.daedalus import Rules, Situation, plan
+
+
+def rising(low: float, high: float, seconds: float = 900) -> Callable[[float], float]:
+    """A load forecast to rise evenly."""
+    return lambda until: low + (high - low) * min(until, seconds) / seconds
+
+
+BASE = Situation(
+    current=4,
+    least=1,
+    most=6,
+    load=2500,
+    backlog=0,
+    since_rescale=None,
+    capacity=lambda n: 1000.0 * n,
+    recovery=lambda n: 60.0,  # noqa: ARG005
+    peak=lambda _: 2600.0,
+)
+
+TABLE = {
+    "recent rescale, enough capacity: long-lived": (dict(since_rescale=300.0), 4, "daedalus.long_lived"),
+    "recent rescale, as old as the window: examined": (dict(since_rescale=600.0), 3, "daedalus.in"),
+    "recent rescale, load above capacity": (
+        dict(since_rescale=300.0, load=4500.0, peak=lambda _: 4600.0),
+        5,
+        "daedalus.out",
+    ),
+    "recent rescale, load just at capacity": (
+        dict(since_rescale=300.0, load=4000.0, peak=lambda _: 3000.0),
+        5,
+        "daedalus.out",
+    ),
+    "recent rescale, forecast until the next loop above capacity": (
+        dict(since_rescale=300.0, load=3900.0, peak=lambda _: 4100.0),
+        5,
+        "daedalus.out",
+    ),
+    "recent rescale, forecast above capacity only after the next loop": (
+        dict(since_rescale=300.0, load=3000.0, peak=rising(3000, 5500)),
+        4,
+        "daedalus.long_lived",
+    ),
+    "no rescale so far: examined": (dict(), 3, "daedalus.in"),
+    "load above the current capacity: out": (dict(load=4100.0, peak=lambda _: 4200.0), 5, "daedalus.out"),
+    "the current one fits: stay": (dict(load=3500.0, peak=lambda _: 3600.0), 4, "daedalus.fits"),
+    "the current one recovers too slowly: out": (
+        dict(load=3500.0, peak=lambda _: 3600.0, recovery=lambda n: 700.0 if n < 5 else 500.0),
+        5,
+        "daedalus.out",
+    ),
+    "recovery exactly at the target is in time": (
+        dict(load=3500.0, peak=lambda _: 3600.0, recovery=lambda _: 600.0),
+        4,
+        "daedalus.fits",
+    ),
+    "never recovers anywhere: all of them": (dict(recovery=lambda _: None), 6, "daedalus.none_fits"),
+    "the load outgrows the current one while it recovers: out": (
+        dict(load=3500.0, peak=rising(3500, 5000), recovery=lambda _: 400.0),
+        6,
+        "daedalus.out",
+    ),
+    "the load outgrows the current one only after its recovery: stay": (
+        dict(load=3500.0, peak=rising(3500, 5000), recovery=lambda _: 60.0),
+        4,
+        "daedalus.fits",
+    ),
+    "fewer could do it, but the backlog is not worked off": (dict(backlog=3500.0), 4, "daedalus.fits"),
+    "fewer could do it, the backlog is within their second": (dict(backlog=3000.0), 3, "daedalus.in"),
+    "fewer could do it now, but not later": (dict(peak=rising(2500, 3400)), 4, "daedalus.fits"),
+    "capacity just at the peak is not above it": (
+        dict(peak=lambda s: 3000.0 if s > 60 else 2600.0),
+        4,
+        "daedalus.fits",
+    ),
+    "out skips those that the peak would outgrow": (
+        dict(load=4500.0, peak=rising(4500, 5400)),
+        6,
+        "daedalus.out",
+    ),
+    "nothing fits: all of them": (dict(load=7000.0, peak=lambda _: 8000.0), 6, "daedalus.none_fits"),
+    "no load: one": (dict(load=0.0, peak=lambda _: 0.0), 1, "daedalus.in"),
+    "never below the least": (dict(load=0.0, peak=lambda _: 0.0, least=2), 2, "daedalus.in"),
+}
+
+
+@pytest.mark.parametrize(("change", "workers", "code"), TABLE.values(), ids=TABLE.keys())
+def test_every_branch(change: dict[str, object], workers: int, code: str) -> None:
+    decision = plan(replace(BASE, **change), Rules())  # type: ignore[arg-type]
+    assert (decision.workers, decision.reason.code) == (workers, code)
+    assert decision.expects is not None
+    assert decision.expects.capacity == 1000.0 * workers
+
+
+def test_the_walk_is_visible() -> None:
+    """Each scale-out up to the chosen one, and why not."""
+    situation = replace(BASE, current=6, load=1500, backlog=3500, peak=rising(1500, 3100), recovery=lambda n: 900 / n)
+    decision = plan(situation, Rules(recovery_target=400))
+    assert [(o.workers, o.chosen, o.reason.code) for o in decision.options] == [
+        (1, False, "capacity.below_load"),
+        (2, False, "recovery.above_target"),
+        (3, False, "backlog.above_capacity"),
+        (4, True, "daedalus.in"),
+    ]
+    assert decision.options[-1].reason.facts["recovery"] == 225.0
+    low = plan(replace(situation, backlog=0, peak=rising(1500, 3100)), Rules(recovery_target=400))
+    assert [o.reason.code for o in low.options][2:] == ["capacity.below_peak", "daedalus.in"]
+    steep = plan(replace(situation, backlog=0, peak=rising(1500, 8000)), Rules(recovery_target=400))
+    assert steep.options[2].reason.code == "capacity.below_recovery_peak"
+
+
+@given(
+    current=st.integers(1, 12),
+    load=st.floats(0, 20_000),
+    factor=st.floats(1, 3),
+    growth=st.floats(0.2, 3),
+    backlog=st.floats(0, 50_000),
+    since=st.one_of(st.none(), st.floats(0, 1200)),
+    spread=st.lists(st.floats(100, 1500), min_size=12, max_size=12),
+)
+def test_more_load_never_means_fewer_workers(
+    current: int, load: float, factor: float, growth: float, backlog: float, since: float | None, spread: list[float]
+) -> None:
+    """Monotone in load, for any capacities that grow with the workers, with recovery reckoned from spare capacity."""
+
+    def at(load: float) -> int | None:
+        def capacity(n: int) -> float:
+            return sum(spread[:n])
+
+        def recovery(n: int) -> float | None:
+            spare = capacity(n) - load
+            return None if spare <= 0 else 30 + (backlog + 40 * load) / spare
+
+        situation = Situation(
+            current, 1, 12, load, backlog, since, capacity, recovery, peak=rising(load, load * growth)
+        )
+        return plan(situation, Rules()).workers
+
+    low, high = at(load), at(load * factor)
+    assert low is not None
+    assert high is not None
+    assert low <= high
