@@ -149,8 +149,19 @@ def test_a_live_engine_loses_its_downtimes_in_five_rescales(way: Way) -> None:
     assert all(b.downtime < a.downtime and b.replay < a.replay for a, b in pairwise(path))
     assert path[-1].downtime < 1
     assert path[-1].replay < 0.5
-    others = {"out", "in", "failure"} - {way}
+    # A failure nobody has seen yet is taken to be what scaling out was.
+    others = {"out", "in", "failure"} - ({"out", "failure"} if way == "out" else {way})
     assert all(stops.anticipated(other) == Downtimes().anticipated(other) for other in others)  # type: ignore[arg-type]
+
+
+def test_a_failure_is_like_scaling_out_until_one_was_seen() -> None:
+    stops = Downtimes()
+    stops.observed("out", 0.0, load=[800.0], step=60, capacity=1000)
+    assert stops.anticipated("failure") == stops.anticipated("out") == Stop(15.0, 5.0)
+    stops.observed("failure", 100.0, load=[500.0], step=60, capacity=1000)
+    seen = stops.anticipated("failure")
+    stops.observed("out", 0.0, load=[800.0], step=60, capacity=1000)
+    assert stops.anticipated("failure") == seen
 
 
 def _near(stop: Stop | None, downtime: float, replay: float) -> bool:
