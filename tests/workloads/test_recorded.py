@@ -32,6 +32,7 @@ INTERPOLATED = {
     "irregular rows": ("seconds,rate\n0,0\n1,10\n10,100\n", 5.5, 55),
     "time starts at the first row": ("seconds,rate\n1000,100\n1010,200\n", 5, 150),
     "fractions of a second": ("seconds,rate\n0.0,0\n0.5,10\n", 0.25, 5),
+    "a hole of hours": ("seconds,rate\n0,0\n1,0\n36001,36000\n", 18001, 18000),
     "other columns do not matter": ("note,seconds,rate\na,0,100\nb,10,200\n", 5, 150),
 }
 
@@ -51,6 +52,29 @@ def test_timestamps_and_counts(tmp_path: Path) -> None:
     path = written(tmp_path, "date,messages\n2020-02-01 00:00:00,300\n2020-02-01 00:05:00,600\n2020-02-01 00:10:00,\n")
     load = Recorded(path, time="date", value="messages", per=300)
     assert (load.rate(0), load.rate(150), load.peak(), load.duration) == (1.0, 1.5, 2.0, 300)
+
+
+UNITS: dict[str, tuple[dict[str, object], float, float]] = {
+    "milliseconds of the time column": ({"unit": "ms"}, 0.02, 200),
+    "minutes, spelt out": ({"unit": "minutes"}, 1200, 200),
+    "counts per minute": ({"per": "minute"}, 20, 200 / 60),
+    "counts per ten seconds": ({"per": 10}, 20, 20),
+    "both": ({"unit": "hour", "per": "hour"}, 72000, 200 / 3600),
+}
+
+
+@pytest.mark.parametrize(("config", "duration", "peak"), UNITS.values(), ids=UNITS)
+def test_units(tmp_path: Path, config: dict[str, object], duration: float, peak: float) -> None:
+    load = make_from({"kind": "recorded", "path": written(tmp_path, ROWS), **config})
+    assert [load.duration, load.peak()] == pytest.approx([duration, peak])
+
+
+def test_days_and_decimals(tmp_path: Path) -> None:
+    path = tmp_path / "load.parquet"
+    days = pa.array([0, 1], pa.int32()).cast(pa.date32())
+    pq.write_table(pa.table({"day": days, "n": pa.array(["1.5", "2.5"]).cast(pa.decimal128(5, 2))}), path)
+    load = Recorded(str(path), time="day", value="n")
+    assert (load.duration, load.peak()) == (86400, 2.5)
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -79,7 +103,16 @@ def test_a_copy_needs_no_file(tmp_path: Path) -> None:
 REFUSED: dict[str, tuple[str, dict[str, object], str]] = {
     "another column": (ROWS, {"value": "messages"}, "column must be one of seconds, rate"),
     "negative rates": ("seconds,rate\n0,1\n1,-5\n", {}, "rate must be 0 or more"),
-    "backwards": ("seconds,rate\n0,1\n5,1\n3,1\n", {}, "seconds must increase from row to row"),
+    "backwards": ("seconds,rate\n0,1\n5,1\n3,1\n", {}, "load.csv), got 3 s after 5 s"),
+    "the same time twice": ("seconds,rate\n0,1\n5,1\n5,1\n", {}, "seconds must increase from row to row"),
+    "a column twice": ("seconds,rate,rate\n0,1,2\n1,2,3\n", {}, "column must be there once only"),
+    "ragged": ("seconds,rate\n0,1\n1\n2,3\n", {}, "path must be a CSV or Parquet file"),
+    "a wrong unit word": (
+        ROWS,
+        {"unit": "secs"},
+        "unit must be a unit of time (nanosecond, microsecond, millisecond, second, minute, hour, day), got 'secs'",
+    ),
+    "a wrong word for per": (ROWS, {"per": "fortnight"}, "per must be a unit of time (nanosecond, microsecond, milli"),
     "one row": ("seconds,rate\n0,1\n", {}, "path must have two rows or more with a time and a value"),
     "nothing known": ("seconds,rate\n0,\n1,\n2,\n", {}, "rate must hold numbers or timestamps"),
     "empty": ("", {}, "path must be a CSV or Parquet file"),
@@ -95,6 +128,17 @@ def test_a_file_that_does_not_do_is_refused(tmp_path: Path, text: str, config: d
     with pytest.raises(ConfigError) as refusal:
         make_from({"kind": "recorded", "path": written(tmp_path, text), **config})
     assert message in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_torn_archive_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "load.csv.gz"
+    path.write_bytes(gzip.compress(("seconds,rate\n" + "1,2\n" * 999).encode())[:40])
+    with pytest.raises(ConfigError, match=r"^path must be .*load\.csv\.gz.*$"):
+        Recorded(str(path))
+    (tmp_path / "load.parquet").write_text(ROWS)
+    with pytest.raises(ConfigError, match=r"^path must be a CSV or Parquet file, got .*load\.parquet.*$"):
+        Recorded(str(tmp_path / "load.parquet"))
 
 
 def test_no_file() -> None:

@@ -10,9 +10,11 @@ import pytest
 from penstock.errors import ConfigError
 from penstock.workloads import (
     KINDS,
+    Bursts,
     Compressed,
     Concatenated,
     Constant,
+    Koper,
     Load,
     Noisy,
     Scaled,
@@ -52,6 +54,11 @@ MADE = {
         'kind = "sine"\nlow = 1\nhigh = 2\nnoise = 0.1\nscale_to = 5000\ncompress = 10',
         Noisy(Scaled(Compressed(Sine(1, 2), 10), 5000), 0.1),
     ),
+    "bursts before noise": (
+        'kind = "constant"\nlevel = 5\nburst = 0.5\nburst_every = 600\nburst_seed = 2\nnoise = 0.1',
+        Noisy(Bursts(Constant(5), 0.5, every=600, seed=2), 0.1),
+    ),
+    "a published load": ('kind = "koper"\nquery = "q11"\nseed = 4', Koper("q11", seed=4)),
     "nested": (
         'kind = "concatenated"\nparts = [{kind = "constant", level = 1}, {kind = "constant", level = 2, scale_to = 9}]',
         Concatenated((Constant(1), Scaled(Constant(2), 9))),
@@ -65,7 +72,7 @@ def test_make_from_toml(text: str, load: Load) -> None:
 
 
 REFUSED: dict[str, tuple[Mapping[str, object], str]] = {
-    "no kind": ({}, "kind must be one of concatenated, constant, flash"),
+    "no kind": ({}, "kind must be one of advertising, concatenated, constant, flash"),
     "unknown kind": ({"kind": "sin"}, "got 'sin'; did you mean 'sine'?"),
     "nothing near": ({"kind": "zzz"}, "got 'zzz'"),
     "unknown parameter": ({"kind": "sine", "amplitute": 5}, "got 5; did you mean 'amplitude'?"),
@@ -88,6 +95,11 @@ REFUSED: dict[str, tuple[Mapping[str, object], str]] = {
     "transform of another type": ({"kind": "constant", "level": 1, "scale_to": "x"}, "constant.scale_to must be a fin"),
     "transform out of its range": ({"kind": "constant", "level": 1, "noise": 2}, "noise must be in [0, 1], got 2"),
     "compress by nothing": ({"kind": "constant", "level": 1, "compress": 0}, "compress must be above 0, got 0"),
+    "burst longer than its window": (
+        {"kind": "constant", "level": 1, "burst": 1, "burst_length": 9, "burst_every": 5},
+        "constant.burst_length must be above 0 and at most burst_every (5.0), got 9",
+    ),
+    "a query that is none": ({"kind": "koper", "query": "q2"}, "koper.query must be 'q1' | 'q3' | 'q11', got 'q2'"),
     "path of a number": ({"kind": "recorded", "path": 5}, "recorded.path must be a text, got 5"),
 }
 

@@ -16,19 +16,25 @@ from dataclasses import fields
 from penstock.errors import ConfigError
 from penstock.settings import Parameter, build, parameters
 from penstock.workloads.base import Load
-from penstock.workloads.combinators import Compressed, Concatenated, Noisy, Scaled, Transforms
+from penstock.workloads.combinators import Bursts, Compressed, Concatenated, Noisy, Scaled, Transforms
+from penstock.workloads.days import Advertising, Taxi, Traffic
+from penstock.workloads.published import Koper, NoisySine
 from penstock.workloads.recorded import Recorded
 from penstock.workloads.shapes import Constant, Flash, Ramp, Sine, Step
 from penstock.workloads.walk import RandomWalk
 
 __all__ = [
     "KINDS",
+    "Advertising",
+    "Bursts",
     "Compressed",
     "Concatenated",
     "Constant",
     "Flash",
+    "Koper",
     "Load",
     "Noisy",
+    "NoisySine",
     "Parameter",
     "Ramp",
     "RandomWalk",
@@ -36,6 +42,8 @@ __all__ = [
     "Scaled",
     "Sine",
     "Step",
+    "Taxi",
+    "Traffic",
     "Transforms",
     "make",
     "make_from",
@@ -43,14 +51,19 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Load]] = {
+    "advertising": Advertising,
     "concatenated": Concatenated,
     "constant": Constant,
     "flash": Flash,
+    "koper": Koper,
+    "noisy_sine": NoisySine,
     "ramp": Ramp,
     "random_walk": RandomWalk,
     "recorded": Recorded,
     "sine": Sine,
     "step": Step,
+    "taxi": Taxi,
+    "traffic": Traffic,
 }
 
 

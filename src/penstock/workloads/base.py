@@ -7,6 +7,9 @@ from abc import ABC, abstractmethod
 from hashlib import blake2b
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from penstock.errors import check
 
 
@@ -25,9 +28,17 @@ class Load(ABC):
         """Records per second at `t` seconds after the start."""
         return self.at(min(max(t, 0.0), self.duration))
 
+    def rates(self, ts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same at many instants at once; equal to `rate` but for rounding."""
+        return self.along(np.clip(np.asarray(ts, dtype=np.float64), 0.0, self.duration))
+
     @abstractmethod
     def at(self, t: float) -> float:
         """The rate at `t` in 0..duration."""
+
+    def along(self, ts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rates at instants in 0..duration; a load whose formula fits arrays overrides this loop."""
+        return np.array([self.at(float(t)) for t in ts], dtype=np.float64)
 
     @abstractmethod
     def peak(self) -> float:
@@ -52,3 +63,9 @@ def uniform(seed: int, index: int) -> float:
     """
     digest = blake2b(f"{seed}/{index}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 11) / 2**53
+
+
+def uniforms(seed: int, indices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`uniform` at many whole numbers, each of which is drawn once."""
+    known, where = np.unique(indices, return_inverse=True)
+    return np.array([uniform(seed, int(index)) for index in known], dtype=np.float64)[where]

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from penstock.errors import ConfigError, check
 from penstock.workloads.base import Load, check_above_zero, check_rate
 
@@ -32,13 +35,16 @@ class Constant(Load):
     def at(self, t: float) -> float:  # noqa: ARG002 - constant
         return self.level
 
+    def along(self, ts: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.full(len(ts), float(self.level))
+
     def peak(self) -> float:
         return self.level
 
 
 @dataclass(frozen=True, slots=True)
 class Sine(Load):
-    """A wave between two rates; by default the two periods of Daedalus (sec. 4.1), from low to low.
+    """A wave between two rates; by default the two periods of Daedalus (sec. 4.2), from low to low.
 
     >>> day = Sine(low=1000, high=5000, periods=1, duration=86400)
     >>> round(day.rate(0)), round(day.rate(21600)), round(day.rate(43200))
@@ -87,6 +93,11 @@ class Sine(Load):
         wave = (1 - math.cos(2 * math.pi * (self.periods * t / self.duration + self.phase))) / 2
         return low + (high - low) * wave
 
+    def along(self, ts: NDArray[np.float64]) -> NDArray[np.float64]:
+        low, high = self.bounds()
+        wave = (1 - np.cos(2 * math.pi * (self.periods * ts / self.duration + self.phase))) / 2
+        return np.asarray(low + (high - low) * wave)
+
     def peak(self) -> float:
         first, last = self.phase, self.phase + self.periods  # in waves; the crests are at n + 1/2
         if math.floor(last - 0.5) >= math.ceil(first - 0.5):
@@ -124,6 +135,10 @@ class Step(Load):
     def at(self, t: float) -> float:
         return self.steps[bisect_right(self.steps, t, key=lambda step: step[0]) - 1][1]
 
+    def along(self, ts: NDArray[np.float64]) -> NDArray[np.float64]:
+        times, levels = np.array(self.steps, dtype=np.float64).T
+        return np.asarray(levels[np.searchsorted(times, ts, side="right") - 1])
+
     def peak(self) -> float:
         return max(rate for _, rate in self.steps)
 
@@ -151,6 +166,10 @@ class Ramp(Load):
     def at(self, t: float) -> float:
         share = t / self.duration
         return self.first * (1 - share) + self.last * share
+
+    def along(self, ts: NDArray[np.float64]) -> NDArray[np.float64]:
+        share = ts / self.duration
+        return np.asarray(self.first * (1 - share) + self.last * share)
 
     def peak(self) -> float:
         return max(self.first, self.last)

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from penstock.errors import check
 from penstock.workloads.base import Load, check_above_zero, check_rate, uniform
 
@@ -58,6 +61,9 @@ class RandomWalk(Load):
         index = min(int(t / self.interval), len(self._levels) - 2)
         share = min(t / self.interval - index, 1.0)
         return self._levels[index] * (1 - share) + self._levels[index + 1] * share
+
+    def along(self, ts: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.interp(ts / self.interval, np.arange(len(self._levels)), self._levels)
 
     def peak(self) -> float:
         steps = self.duration / self.interval

@@ -1,4 +1,4 @@
-"""What a run cost and how it went, from its journal alone.
+"""One run in numbers, from its journal alone.
 
 Every observation holds until the next one, the last until the journal's last line, and all is weighted by that time.
 Nothing is left out of the cost: while nobody looked (a controller that was killed and came back), the workers last
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
+from statistics import fmean, median
 
 from penstock.core import Observation
 from penstock.errors import check
@@ -28,7 +28,8 @@ class Measures:
     gap_seconds: of these, seconds in which nobody looked; blind_seconds: in which somebody did and saw nothing.
     worker_seconds: the cost; average_workers: the same per second; share_of_max: the same against always-max.
     processed: records, over the processed_known seconds in which their rate was known.
-    latency_p50, latency_p95, latency_max: of the p95 latency, over the latency_known seconds in which it was known.
+    latency_mean, latency_p50, latency_p95, latency_p99, latency_max: of the p95 latency, over the latency_known seconds
+        in which it was known.
     max_backlog: records.
     rescales_up, rescales_down: that were carried out.
     workers_lost: that the target reported as lost.
@@ -42,8 +43,10 @@ class Measures:
     share_of_max: float | None
     processed: float | None
     processed_known: float
+    latency_mean: float | None
     latency_p50: float | None
     latency_p95: float | None
+    latency_p99: float | None
     latency_max: float | None
     latency_known: float
     max_backlog: float | None
@@ -87,8 +90,10 @@ def summarise(records: Iterable[Record], max_workers: int) -> Measures:
         share_of_max=None if average is None else average / max_workers,
         processed=sum(seconds * rate for seconds, rate in rates) if rates else None,
         processed_known=sum(seconds for seconds, _ in rates),
+        latency_mean=_mean(latencies),
         latency_p50=_quantile(latencies, 0.50),
         latency_p95=_quantile(latencies, 0.95),
+        latency_p99=_quantile(latencies, 0.99),
         latency_max=max((latency for _, latency in latencies), default=None),
         latency_known=sum(seconds for seconds, _ in latencies),
         max_backlog=max((s.observation.backlog for s in held if s.observation.backlog is not None), default=None),
@@ -120,6 +125,14 @@ def _workers(held: Sequence[Span]) -> list[tuple[float, int]]:
         if count is not None:
             known.append((span.seconds, count))
     return known
+
+
+def _mean(weighted: Sequence[tuple[float, float]]) -> float | None:
+    """The mean over time; of the values alone if no time passed."""
+    total = sum(seconds for seconds, _ in weighted)
+    if not total:
+        return fmean(value for _, value in weighted) if weighted else None
+    return sum(seconds * value for seconds, value in weighted) / total
 
 
 def _quantile(weighted: Sequence[tuple[float, float]], share: float) -> float | None:
