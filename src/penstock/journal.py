@@ -310,4 +310,4 @@ def _plain(value: Any) -> Any:
 
 
 def _empty(value: object) -> bool:
-    return value is None or value == () or value == {}
+    return value is None or (isinstance(value, tuple | Mapping) and not value)  # a number of numpy has no == ()

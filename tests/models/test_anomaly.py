@@ -242,7 +242,30 @@ def test_the_mean_may_drift() -> None:
     assert ended == []
     assert watch.detector.mean == pytest.approx(200, abs=35)
     assert watch.detector.abnormal(200, LOAD) is False
-    assert watch.detector.abnormal(0, LOAD) is True
+    assert watch.detector.abnormal(100, LOAD) is True
+    assert watch.detector.abnormal(0, LOAD) is False, "what processes all that arrives is itself"
+
+
+def test_a_job_that_was_overloaded_from_the_start_is_itself_once_it_keeps_up() -> None:
+    """All that is known is falling behind by half; after a live rescale nothing is abnormal any more."""
+    watch, ended = Recoveries(), []
+    for at in range(60):
+        ended += list(watch.learn(at, LOAD, LOAD / 2))
+    watch.begin(60, "out", 1, 2)
+    for at in range(60, 200):
+        ended += list(watch.learn(at, LOAD, LOAD))
+    assert [e.observed for e in ended] == [0.0]
+    assert not watch.watching
+
+
+def test_a_clock_that_steps_back_ends_it_unknown() -> None:
+    watch = Recoveries()
+    for at in range(1000, 1060):
+        watch.learn(at, LOAD, LOAD)
+    watch.begin(1060, "out", 1, 2)
+    watch.learn(1061, LOAD, 0)
+    (ended,) = watch.learn(100, LOAD, LOAD)
+    assert ended.observed is None
 
 
 def test_the_detector_needs_enough() -> None:
@@ -259,7 +282,7 @@ def test_the_floor_is_a_share_of_the_load() -> None:
     for at in range(30):
         detector.learn(at, LOAD, LOAD - 5)
     assert (detector.mean, detector.deviation) == (5, 0)
-    assert [detector.abnormal(d) for d in (25, 25.1, -15, -15.1)] == [False, True, False, True]
+    assert [detector.abnormal(d) for d in (25, 25.1, -20, -20.1)] == [False, True, False, True]
     assert [detector.abnormal(d, workload=2000) for d in (45, 45.1)] == [False, True]
     assert Detector(least=0.0).abnormal(1) is None
 

@@ -25,73 +25,79 @@ BASE = Situation(
     backlog=0,
     since_rescale=None,
     capacity=lambda n: 1000.0 * n,
-    recovery=lambda n: 60.0,  # noqa: ARG005
+    recovery=lambda n: 60.0,
+    failure=lambda _: 60.0,
     peak=lambda _: 2600.0,
 )
 
 TABLE = {
-    "recent rescale, enough capacity: long-lived": (dict(since_rescale=300.0), 4, "daedalus.long_lived"),
-    "recent rescale, as old as the window: examined": (dict(since_rescale=600.0), 3, "daedalus.in"),
+    "recent rescale, enough capacity: long-lived": ({"since_rescale": 300.0}, 4, "daedalus.long_lived"),
+    "recent rescale, as old as the window: examined": ({"since_rescale": 600.0}, 3, "daedalus.in"),
     "recent rescale, load above capacity": (
-        dict(since_rescale=300.0, load=4500.0, peak=lambda _: 4600.0),
+        {"since_rescale": 300.0, "load": 4500.0, "peak": lambda _: 4600.0},
         5,
         "daedalus.out",
     ),
     "recent rescale, load just at capacity": (
-        dict(since_rescale=300.0, load=4000.0, peak=lambda _: 3000.0),
+        {"since_rescale": 300.0, "load": 4000.0, "peak": lambda _: 3000.0},
         5,
         "daedalus.out",
     ),
     "recent rescale, forecast until the next loop above capacity": (
-        dict(since_rescale=300.0, load=3900.0, peak=lambda _: 4100.0),
+        {"since_rescale": 300.0, "load": 3900.0, "peak": lambda _: 4100.0},
         5,
         "daedalus.out",
     ),
     "recent rescale, forecast above capacity only after the next loop": (
-        dict(since_rescale=300.0, load=3000.0, peak=rising(3000, 5500)),
+        {"since_rescale": 300.0, "load": 3000.0, "peak": rising(3000, 5500)},
         4,
         "daedalus.long_lived",
     ),
-    "no rescale so far: examined": (dict(), 3, "daedalus.in"),
-    "load above the current capacity: out": (dict(load=4100.0, peak=lambda _: 4200.0), 5, "daedalus.out"),
-    "the current one fits: stay": (dict(load=3500.0, peak=lambda _: 3600.0), 4, "daedalus.fits"),
+    "no rescale so far: examined": ({}, 3, "daedalus.in"),
+    "load above the current capacity: out": ({"load": 4100.0, "peak": lambda _: 4200.0}, 5, "daedalus.out"),
+    "the current one fits: stay": ({"load": 3500.0, "peak": lambda _: 3600.0}, 4, "daedalus.fits"),
     "the current one recovers too slowly: out": (
-        dict(load=3500.0, peak=lambda _: 3600.0, recovery=lambda n: 700.0 if n < 5 else 500.0),
+        {"load": 3500.0, "peak": lambda _: 3600.0, "recovery": lambda n: 700.0 if n < 5 else 500.0},
         5,
         "daedalus.out",
     ),
     "recovery exactly at the target is in time": (
-        dict(load=3500.0, peak=lambda _: 3600.0, recovery=lambda _: 600.0),
+        {"load": 3500.0, "peak": lambda _: 3600.0, "recovery": lambda _: 600.0},
         4,
         "daedalus.fits",
     ),
-    "never recovers anywhere: all of them": (dict(recovery=lambda _: None), 6, "daedalus.none_fits"),
+    "never recovers anywhere: all of them": ({"recovery": lambda _: None}, 6, "daedalus.none_fits"),
     "the load outgrows the current one while it recovers: out": (
-        dict(load=3500.0, peak=rising(3500, 5000), recovery=lambda _: 400.0),
+        {"load": 3500.0, "peak": rising(3500, 5000), "recovery": lambda _: 400.0},
         6,
         "daedalus.out",
     ),
     "the load outgrows the current one only after its recovery: stay": (
-        dict(load=3500.0, peak=rising(3500, 5000), recovery=lambda _: 60.0),
+        {"load": 3500.0, "peak": rising(3500, 5000), "recovery": lambda _: 60.0},
         4,
         "daedalus.fits",
     ),
-    "fewer could do it, but the backlog is not worked off": (dict(backlog=3500.0), 4, "daedalus.fits"),
-    "fewer could do it, the backlog is within their second": (dict(backlog=3000.0), 3, "daedalus.in"),
-    "fewer could do it now, but not later": (dict(peak=rising(2500, 3400)), 4, "daedalus.fits"),
+    "fewer could do it, but would not survive a failure": (
+        {"failure": lambda n: 700.0 if n < 4 else 60.0},
+        4,
+        "daedalus.fits",
+    ),
+    "fewer could do it, but the backlog is not worked off": ({"backlog": 3500.0}, 4, "daedalus.fits"),
+    "fewer could do it, the backlog is within their second": ({"backlog": 3000.0}, 3, "daedalus.in"),
+    "fewer could do it now, but not later": ({"peak": rising(2500, 3400)}, 4, "daedalus.fits"),
     "capacity just at the peak is not above it": (
-        dict(peak=lambda s: 3000.0 if s > 60 else 2600.0),
+        {"peak": lambda s: 3000.0 if s > 60 else 2600.0},
         4,
         "daedalus.fits",
     ),
     "out skips those that the peak would outgrow": (
-        dict(load=4500.0, peak=rising(4500, 5400)),
+        {"load": 4500.0, "peak": rising(4500, 5400)},
         6,
         "daedalus.out",
     ),
-    "nothing fits: all of them": (dict(load=7000.0, peak=lambda _: 8000.0), 6, "daedalus.none_fits"),
-    "no load: one": (dict(load=0.0, peak=lambda _: 0.0), 1, "daedalus.in"),
-    "never below the least": (dict(load=0.0, peak=lambda _: 0.0, least=2), 2, "daedalus.in"),
+    "nothing fits: all of them": ({"load": 7000.0, "peak": lambda _: 8000.0}, 6, "daedalus.none_fits"),
+    "no load: one": ({"load": 0.0, "peak": lambda _: 0.0}, 1, "daedalus.in"),
+    "never below the least": ({"load": 0.0, "peak": lambda _: 0.0, "least": 2}, 2, "daedalus.in"),
 }
 
 
@@ -143,7 +149,7 @@ def test_more_load_never_means_fewer_workers(
             return None if spare <= 0 else 30 + (backlog + 40 * load) / spare
 
         situation = Situation(
-            current, 1, 12, load, backlog, since, capacity, recovery, peak=rising(load, load * growth)
+            current, 1, 12, load, backlog, since, capacity, recovery, recovery, peak=rising(load, load * growth)
         )
         return plan(situation, Rules()).workers
 

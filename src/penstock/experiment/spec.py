@@ -54,7 +54,7 @@ class StreamSpec:
     """
 
     trigger: float = 3.0
-    max_records_per_worker: int = 40_000
+    max_records_per_worker: int = 60_000
     partitions: int = 4
     state_partitions: int | None = None
 

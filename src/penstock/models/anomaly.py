@@ -8,6 +8,7 @@ the recovery too. Deviations, all to make that usable on a job that runs for wee
 - The old fades (`half_life`), and what is seen during a recovery, or a run of abnormal samples that becomes one, is not
   learned: one long stop would otherwise widen "normal" for days.
 - The deviation has a floor, a share of the load (`least`): a quiet job has almost none, and every ripple would hurt.
+- A job that processes what arrives, within that floor, is itself, even if it was overloaded for as long as is known.
 - One standard deviation calls every third sample of an ordinary noisy job abnormal, so that it would never be calm. How
   often that happens in normal times is learned, and as much is forgiven: where it never happens, nothing is.
 - A sample is not the end while records are still waiting. How many are normal is learned in seconds of load, since a
@@ -81,7 +82,10 @@ class Detector:
         if self._samples < self.enough or mean is None or deviation is None:
             return None
         of_load = self._workloads.mean if workload is None else workload
-        return abs(difference - mean) > self.threshold * max(deviation, self.least * (of_load or 0.0))
+        floor = self.least * (of_load or 0.0)
+        if abs(difference) <= floor:
+            return False
+        return abs(difference - mean) > self.threshold * max(deviation, floor)
 
     def learn(self, at: float, workload: float, throughput: float) -> None:
         """Take in a sample of normal times."""
@@ -236,6 +240,8 @@ class Recoveries:
         """Take in a sample; the episodes that are over with it."""
         if self._episode is not None and at - self._episode.began_at > self.longest:
             self._give_up(self._episode)
+        elif self._episode is not None and at < self._episode.began_at:  # the clock stepped back: nobody knows how long
+            self._end(self._episode, None)
         if workload is None or throughput is None:
             if self._episode is not None:
                 self._episode.interrupt(at)

@@ -84,6 +84,7 @@ class Capacity:
     _at: float | None = None
     _seen: dict[int, Seen] = field(default_factory=dict)
     _current: tuple[int, float] | None = None
+    _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
 
     def learn(self, at: float, workers: Sequence[Worker], whole: bool = True) -> None:
         """Take in one sample of warm workers, those that report both CPU and rate.
@@ -105,19 +106,18 @@ class Capacity:
             return
         members = frozenset(name for name, _, _ in pairs)
         if members != self._members:  # another split of the work: shares are found anew, costs stay
+            self._reckon()
             self._members = members
             self._cpu.clear()
             for name in [name for name in self._pairs if name not in members and name != _LEFT]:
                 self._retire(name)
         for name, cpu, _ in pairs:
             self._cpu.setdefault(name, Moments()).add(cpu)
-        capacity = self._sum(sorted(members))
-        if capacity is not None:
-            self._current = (len(members), capacity)
-            self._seen[len(members)] = Seen(at, capacity)
+        self._whole_at = at
 
     def at(self, workers: int) -> Estimate | None:
         """What `workers` can process; None before anything is known."""
+        self._reckon()
         if self._current is None or self._at is None:
             return None
         count, capacity = self._current
@@ -132,13 +132,30 @@ class Capacity:
 
     def line(self, name: str) -> Line | None:
         """The line of one worker, as it stands."""
-        pairs, pooled = self._pairs.get(name), self._pooled()
-        if pairs is None or pooled is None or not pairs.y_mean or pairs.x_mean is None:
+        pooled = self._pooled()
+        return None if pooled is None else self._line(name, pooled)
+
+    def _line(self, name: str, pooled: Line) -> Line | None:
+        pairs = self._pairs.get(name)
+        if pairs is None or not pairs.y_mean or pairs.x_mean is None:
             return None
         return _fit(pairs, max(pairs.x_mean - pooled.idle, 0.0) / pairs.y_mean, OWN_SPREAD)
 
+    def _reckon(self) -> None:
+        """Make of what was learned what the running scale-out can do; only when somebody asks, or it ends."""
+        if self._whole_at is None:
+            return
+        capacity = self._sum(sorted(self._members))
+        if capacity is not None:
+            self._current = (len(self._members), capacity)
+            self._seen[len(self._members)] = Seen(self._whole_at, capacity)
+        self._whole_at = None
+
     def _sum(self, members: Sequence[str]) -> float | None:
-        lines = {name: line for name in members if (line := self.line(name)) is not None}
+        pooled = self._pooled()
+        if pooled is None:
+            return None
+        lines = {name: line for name in members if (line := self._line(name, pooled)) is not None}
         work = {name: max((self._cpu[name].mean or 0.0) - line.idle, 0.0) for name, line in lines.items()}
         most = max(work.values(), default=0.0)
         if most <= 0:

@@ -4,6 +4,9 @@ Pfister, Scheinert, Geldenhuys, Kao: "Daedalus: Self-Adaptive Horizontal Autosca
 Distributed Stream Processing Systems", ICPE 2024, sec. 3.2. What is known comes in as a `Situation`, the walk over the
 scale-outs goes out as a `Decision`, with an `Option` for every one that was examined. The grace period, which the paper
 puts outside of the algorithm, is the policy's.
+
+Deviation: a smaller scale-out must also recover from a failure in time, not only from the rescale to it. As the
+anticipated downtimes differ, it would otherwise be left again as soon as it is the current one.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ class Situation:
     backlog: records not yet processed.
     since_rescale: seconds since the last rescale; None: there was none.
     capacity: records/s at a scale-out.
-    recovery: predicted seconds to recover at a scale-out; None: never.
+    recovery: predicted seconds to recover from a rescale to a scale-out, or a failure at the current one; None: never.
+    failure: predicted seconds to recover from a failure at a scale-out.
     peak: the highest load forecast from now until so many seconds ahead; what lies beyond the horizon is not forecast.
     next_loop, horizon: seconds until the next decision, and as far as the forecast goes.
     """
@@ -36,6 +40,7 @@ class Situation:
     since_rescale: float | None
     capacity: Callable[[int], float]
     recovery: Callable[[int], float | None]
+    failure: Callable[[int], float | None]
     peak: Callable[[float], float]
     next_loop: float = 60.0
     horizon: float = 900.0
@@ -53,7 +58,7 @@ def plan(situation: Situation, rules: Rules) -> Decision:
     """How many workers, with the walk that led there.
 
     >>> now = Situation(current=4, least=1, most=6, load=2500, backlog=100, since_rescale=None,
-    ...     capacity=lambda n: 1000.0 * n, recovery=lambda n: 60.0, peak=lambda seconds: 2600)
+    ...     capacity=lambda n: 1000.0 * n, recovery=lambda n: 60.0, failure=lambda n: 60.0, peak=lambda seconds: 2600)
     >>> decision = plan(now, Rules())
     >>> decision.workers, [option.reason.code for option in decision.options]
     (3, ['capacity.below_load', 'capacity.below_load', 'daedalus.in'])
@@ -109,6 +114,8 @@ def _examine(s: Situation, rules: Rules, workers: int) -> Option:
     if workers == s.current:
         sentence = f"enough for {s.load:,.0f} now and {meanwhile:,.0f} in a recovery of {recovery:,.0f} s, so they stay"
         return option("daedalus.fits", sentence, chosen=True)
+    if workers < s.current and not _in_time(s.failure(workers), rules):
+        return option("recovery.above_target", f"a failure there would not be over in {rules.recovery_target:,.0f} s")
     if workers < s.current and capacity < s.backlog:
         facts["backlog"] = s.backlog
         return option("backlog.above_capacity", f"a backlog of {s.backlog:,.0f} is still to be worked off")
@@ -117,6 +124,10 @@ def _examine(s: Situation, rules: Rules, workers: int) -> Option:
         sentence = f"the fewest for the {ahead:,.0f} expected within {s.horizon:,.0f} s"
         return option("daedalus.in" if workers < s.current else "daedalus.out", sentence, chosen=True)
     return option("capacity.below_peak", f"not above the {ahead:,.0f} expected within {s.horizon:,.0f} s")
+
+
+def _in_time(recovery: float | None, rules: Rules) -> bool:
+    return recovery is not None and recovery <= rules.recovery_target
 
 
 def _expect(s: Situation, workers: int, capacity: float) -> Expectation:

@@ -71,9 +71,11 @@ def recovery_time(
     still = float(left[at_end - 1]) if at_end else work
     spare = capacity - float(rates[min(following + at_end, rates.size) - 1])
     if not done.size:
-        return start + still / spare if spare > 0 else None
+        return float(start + still / spare) if spare > 0 else None
     end = float(edges[following + at_end])
-    return min(end, start + still / spare) if spare > 0 else end  # the sums may round where there is almost no spare
+    return (
+        min(end, float(start + still / spare)) if spare > 0 else end
+    )  # the sums may round where there is almost no spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Stop:
 class Downtimes:
     """The stop to expect, by the way it comes about; learned from watched recoveries.
 
-    out, inward, failure: anticipated downtime before anything was seen; a failure is like scaling out until one was seen.
+    out, inward, failure: anticipated downtime until one was seen; that of a failure, unless given, is as scaling out.
     replay: the checkpoint interval; at worst all of it is processed again.
     weight: how far one recovery moves what is expected; from the first on, as what it starts from is only a guess.
     longest: no downtime is believed to be longer.
@@ -120,7 +122,9 @@ class Downtimes:
     def anticipated(self, way: Way) -> Stop:
         if way in self._learned:
             return self._learned[way]
-        if way == "failure" and self.failure is None:  # no failure was seen: it starts workers anew, as scaling out does
+        if (
+            way == "failure" and self.failure is None
+        ):  # no failure was seen: it starts workers anew, as scaling out does
             return self.anticipated("out")
         return Stop({"out": self.out, "in": self.inward, "failure": self.failure or 0.0}[way], self.replay)
 

@@ -14,6 +14,7 @@ from penstock.core import Batch, Observation, Reason, Worker
 
 FROZEN = 5  # as many equal samples in a row are no coincidence for measured floats
 MISSING = 0.2  # more than this share of an interval's samples missing is not a whole picture
+MOST = 1e12  # records/s, or records, or seconds: nothing that is scaled has more
 JUMP = 10.0  # a load so many times that of the sample before is a surge or a broken counter: nobody knows yet
 
 
@@ -34,12 +35,12 @@ def checked(observation: Observation) -> Checked | None:
     (None, None, ['metrics.impossible'])
     """
     o = observation
-    if not _number(o.at):
+    if not _number(o.at) or abs(o.at) > MOST:
         return None
     wrong: list[str] = []
 
     def rate(name: str, value: float | None) -> float | None:
-        if value is None or (_number(value) and value >= 0):
+        if value is None or (_number(value) and 0 <= value <= MOST):
             return value
         wrong.append(name)
         return None
@@ -51,7 +52,7 @@ def checked(observation: Observation) -> Checked | None:
         return None
 
     def time(name: str, value: float | None) -> float | None:
-        if value is None or _number(value):
+        if value is None or (_number(value) and abs(value) <= MOST):
             return value
         wrong.append(name)
         return None
@@ -82,7 +83,7 @@ def checked(observation: Observation) -> Checked | None:
     if not wrong:
         return Checked(kept)
     names = ", ".join(dict.fromkeys(wrong))
-    sentence = f"Not numbers, or below zero: {names}; taken as unknown"
+    sentence = f"Not numbers that can be: {names}; taken as unknown"
     return Checked(kept, (Reason("metrics.impossible", sentence, {"fields": names}),))
 
 
@@ -91,7 +92,7 @@ def _number(value: float) -> bool:
 
 
 def _sound(batch: Batch) -> bool:
-    return all(_number(value) and value >= 0 for value in (batch.ended_at, batch.seconds, batch.records))
+    return all(_number(value) and 0 <= value <= MOST for value in (batch.ended_at, batch.seconds, batch.records))
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.core import Policy
 from penstock.errors import check
+from penstock.policies.daedalus import Daedalus
 from penstock.policies.hpa import Hpa
 from penstock.policies.static import Static
 from penstock.settings import Parameter, build, parameters
@@ -11,6 +12,7 @@ from penstock.settings import Parameter, build, parameters
 __all__ = ["POLICIES", "Parameter", "make", "parameters", "register"]
 
 POLICIES: dict[str, type[Policy]] = {
+    "daedalus": Daedalus,
     "hpa": Hpa,
     "static": Static,
 }

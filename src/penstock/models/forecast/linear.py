@@ -1,0 +1,71 @@
+"""The two simplest forecasters: as in the last interval, and straight on with the slope of its samples.
+
+The second is the fall-back of Daedalus, sec. 3.3: a regression on the latest load, projected over the horizon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from penstock.models.forecast.base import CEILING, INTERVALS_AHEAD, PARTS, Forecast, Forecaster
+from penstock.models.forecast.series import Series
+
+
+@dataclass
+class Last(Forecaster):
+    """The mean of the last interval, all the way."""
+
+    name: ClassVar[str] = "last"
+
+    series: Series = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.series = Series(self.interval)
+
+    def learn(self, at: float, rate: float | None) -> None:
+        self.series.learn(at, rate)
+
+    def forecast(self) -> Forecast | None:
+        past = self.series.past()
+        if past is None:
+            return None
+        level = float(past.fine[-PARTS:].mean())
+        return Forecast(past.at, self.step, (level,) * (INTERVALS_AHEAD * PARTS), self.name)
+
+
+@dataclass
+class Linear(Forecaster):
+    """A straight line through the samples of the last interval, cut to [0, 3 x the recent maximum]."""
+
+    name: ClassVar[str] = "linear"
+
+    series: Series = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.series = Series(self.interval)
+
+    def learn(self, at: float, rate: float | None) -> None:
+        self.series.learn(at, rate)
+
+    def forecast(self) -> Forecast | None:
+        past = self.series.past()
+        if past is None:
+            return None
+        # By their distance to now; after a gap, or with a single sample, there is no slope to go by.
+        samples = np.array(self.series.bins.recent) - (past.at, 0.0)
+        samples = samples[np.abs(samples[:, 0]) <= self.interval + self.step]
+        level, slope = float(past.fine[-PARTS:].mean()), 0.0
+        if len(samples) > 1:
+            when, rates = samples.T
+            spread = float(((when - when.mean()) ** 2).sum())
+            if spread > 0:
+                slope = float((when - when.mean()) @ (rates - rates.mean())) / spread
+                level = float(rates.mean() - slope * when.mean())
+        ahead = (np.arange(INTERVALS_AHEAD * PARTS) + 0.5) * self.step
+        path = np.clip(level + slope * ahead, 0.0, CEILING * past.ceiling)
+        return Forecast(past.at, self.step, tuple(path.tolist()), self.name)

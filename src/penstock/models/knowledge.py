@@ -1,0 +1,138 @@
+"""The K of MAPE-K: what Daedalus knows of a job, learned sample by sample, and what it makes of it.
+
+Joins the models of capacity, forecast, recovery and anomaly, as in Daedalus, sec. 3.6 and Figure 1. Deviations from the
+paper: nothing is believed that cannot be (penstock.models.sanity); and what waits on a micro-batch engine is not a
+backlog before it waits for longer than a batch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+from penstock.core import Fact, Observation, Reason
+from penstock.models.anomaly import Recoveries, Recovery
+from penstock.models.capacity import Capacity, warm
+from penstock.models.forecast import Outlook, Scored
+from penstock.models.recovery import Downtimes, Way, recovery_time
+from penstock.models.sanity import Trust, checked
+
+MOST_SAMPLES = 3600  # of one loop; more are not waited for
+
+
+@dataclass(slots=True)
+class Loop:
+    """What was seen since the last decision."""
+
+    loads: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
+    backlogs: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
+    batches: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
+    notes: deque[Reason] = field(default_factory=lambda: deque(maxlen=16))
+
+    @property
+    def load(self) -> float | None:
+        """The mean rate of arrivals."""
+        return sum(self.loads) / len(self.loads) if self.loads else None
+
+    @property
+    def waiting(self) -> float | None:
+        """Records that wait for longer than they must.
+
+        A micro-batch engine always has those of a batch in flight. The least backlog that was seen, less what arrived
+        during the shortest batch, is what it did not get to.
+        """
+        if not self.backlogs:
+            return None
+        if not self.batches:
+            return self.backlogs[-1]
+        return max(0.0, min(self.backlogs) - (self.load or 0.0) * min(self.batches))
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """Everything learned about a job.
+
+    warm_up: seconds after the job's start in which nothing is learned about capacity.
+    """
+
+    capacity: Capacity
+    forecast: Scored
+    downtimes: Downtimes
+    recoveries: Recoveries
+    warm_up: float = 120.0
+    loop: Loop = field(default_factory=Loop)
+    trust: Trust = field(default_factory=Trust)
+    predicted: dict[int, float | None] = field(default_factory=dict)
+    _last: Observation | None = None
+
+    def learn(self, observation: Observation) -> None:
+        """What this sample says of load and capacity, and of the recovery that may be going on."""
+        seen = checked(observation)
+        if seen is None:
+            return
+        self.trust.learn(seen)
+        o, last = seen.observation, self._last
+        self._last = o
+        self.forecast.learn(o.at, o.input_rate)
+        if o.input_rate is not None:
+            self.loop.loads.append(o.input_rate)
+        if o.backlog is not None:
+            self.loop.backlogs.append(o.backlog)
+        if o.batch is not None:
+            self.loop.batches.append(o.batch.seconds)
+        self._learn_capacity(o, last)
+        self._watch(o, last)
+
+    def renew(self) -> None:
+        """Begin the next loop."""
+        self.loop = Loop()
+        self.trust.renew()
+
+    def recovery(self, outlook: Outlook, workers: int, way: Way) -> float | None:
+        """Predicted seconds to recover at a scale-out from a rescale to it, or from a failure there; None: never."""
+        stop, estimate = self.downtimes.anticipated(way), self.capacity.at(workers)
+        return recovery_time(
+            outlook.forecast.path,
+            outlook.forecast.step,
+            capacity=0.0 if estimate is None else estimate.capacity,
+            backlog=self.loop.waiting or 0.0,
+            downtime=stop.downtime,
+            replay=stop.replay,
+            recent_rate=self.loop.load,
+        )
+
+    def _learn_capacity(self, o: Observation, last: Observation | None) -> None:
+        if o.uptime is not None and o.uptime < self.warm_up:
+            return
+        if o.batch is not None:  # rates are known at the ends of batches; in between there is nothing new
+            known = last is not None and last.batch is not None and last.batch.number == o.batch.number
+            if known or o.batch.cold:
+                return
+        ready = warm(o.per_worker, o.at)
+        self.capacity.learn(o.at, ready, whole=len(ready) == o.workers == o.requested)
+
+    def _watch(self, o: Observation, last: Observation | None) -> None:
+        """When a rescale or failure began to hurt, when it was over, and what to expect of the next."""
+        before = None if last is None else last.requested
+        if before is not None and o.requested is not None and o.requested != before:
+            way: Literal["out", "in"] = "out" if o.requested > before else "in"
+            at = o.at if o.last_rescale_at is None else min(o.at, o.last_rescale_at)
+            self.recoveries.begin(at, way, before, o.requested, self.predicted.get(o.requested))
+        elif o.requested is not None and any(event.code == "worker.lost" for event in o.events):
+            self.recoveries.begin(o.at, "failure", o.requested, o.requested, self.predicted.get(o.requested))
+        for ended in self.recoveries.learn(o.at, o.input_rate, o.processed_rate, o.backlog):
+            self._account(ended)
+
+    def _account(self, ended: Recovery) -> None:
+        if ended.observed is None or ended.after is None:
+            return
+        load, estimate = self.loop.load, self.capacity.at(ended.after)
+        if load is not None and estimate is not None:
+            self.downtimes.observed(ended.way, ended.observed, load=(load,), step=60.0, capacity=estimate.capacity)
+        stop = self.downtimes.anticipated(ended.way)
+        said = "not predicted" if ended.predicted is None else f"predicted {ended.predicted:,.0f} s"
+        what = "failure" if ended.way == "failure" else f"rescale from {ended.before} to {ended.after}"
+        sentence = f"The {what} was over after {ended.observed:,.0f} s, {said}; next time {stop.downtime:,.1f} s down"
+        facts: dict[str, Fact] = {"observed": ended.observed, "predicted": ended.predicted, "downtime": stop.downtime}
+        self.loop.notes.append(Reason("recovery.observed", sentence, facts))
