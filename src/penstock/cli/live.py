@@ -8,9 +8,9 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 from types import FrameType
@@ -29,7 +29,7 @@ from penstock.core import Observation
 from penstock.errors import check
 from penstock.experiment import capacity, spec
 from penstock.experiment.capacity import Capacity
-from penstock.experiment.live import Outcome, Run
+from penstock.experiment.live import Moment, Outcome, Run
 from penstock.experiment.pipeline import Pipeline
 
 RUNS = Path("runs")
@@ -98,12 +98,12 @@ def calibrate(
     check(most >= 1, "max", "be at least 1", most)
     check(seconds > 0, "seconds", "be above 0", seconds)
     experiment = spec.parse(SATURATED.format(job=json.dumps(job), most=most, cpu=cpu), f"calibrate {job}")
-    console = _console(as_json)
+    console = progress_console(as_json)
     measured: list[Capacity] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (
         tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as directory,
-        _stoppable() as stop,
+        stoppable() as stop,
         Progress(*columns, console=console, transient=True) as progress,
         Pipeline(experiment, Path(directory), workers=1, tell=progress.print) as pipeline,
     ):
@@ -161,17 +161,56 @@ def _measure(pipeline: Pipeline, workers: int, seconds: float, progress: Progres
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Conducted:
+    """A run that is over: what came of it, where it is written down, and whether somebody stopped it."""
+
+    outcome: Outcome
+    document: dict[str, Any]
+    picture: Path
+    journal: Path
+    stopped: bool
+
+
 def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, keep: bool, as_json: bool) -> int:
-    console = _console(as_json)
+    console = progress_console(as_json)
     directory = into or RUNS / f"{_slug(experiment.head.name)}-{time.strftime('%Y%m%d-%H%M%S')}"
     title = f"penstock {experiment.head.name}: {experiment.job.name} under {experiment.policy().name}"
+    with stoppable() as stop:
+        ran = conduct(experiment, directory, console, title=title, stop=stop, dry_run=dry_run, keep=keep)
+    if as_json:
+        render.emit(ran.document)
+    else:
+        _summary(console, ran.outcome, ran.picture, ran.journal)
+    return 0 if ran.outcome.verdict.equal and (ran.outcome.finished or ran.stopped) else 1
+
+
+def conduct(
+    experiment: spec.Experiment,
+    directory: Path,
+    console: Console,
+    *,
+    title: str,
+    stop: Callable[[], bool],
+    dry_run: bool = False,
+    keep: bool = False,
+    capacity_per_worker: float | None = None,
+) -> Conducted:
+    """Run an experiment before the user's eyes, draw it, and write its summary.json.
+
+    keep: also what only the recount needs; capacity_per_worker: records/s, where it was measured outside of the run.
+    """
     with View(console, title, experiment.head.max_workers) as view:
-        live = Run(experiment, directory, dry_run=dry_run, tell=view.tell, on_moment=view.show)
-        with _stoppable() as stop:
-            outcome = live.execute(stop)
-            whole = outcome.finished or stop()
+
+        def show(moment: Moment) -> None:
+            view.show(replace(moment, capacity_per_worker=moment.capacity_per_worker or capacity_per_worker))
+
+        live = Run(experiment, directory, dry_run=dry_run, tell=view.tell, on_moment=show)
+        outcome = live.execute(stop)
+        stopped = stop()
     from penstock.report.picture import draw
 
+    outcome = replace(outcome, capacity_per_worker=outcome.capacity_per_worker or capacity_per_worker)
     picture = directory / "run.png"
     draw(
         journals.read(live.journal_path),
@@ -180,16 +219,17 @@ def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, keep:
         max_workers=outcome.max_workers,
         capacity_per_worker=outcome.capacity_per_worker,
     )
-    document = {**outcome.to_json(), "picture": str(picture), "journal": str(live.journal_path)}
+    document = {
+        **outcome.to_json(),
+        "stopped": stopped and not outcome.finished,
+        "picture": str(picture),
+        "journal": str(live.journal_path),
+    }
     (directory / "summary.json").write_text(json.dumps(document, indent=2))
     if not keep and outcome.finished and outcome.verdict.equal:
         for name in BULKY:
             shutil.rmtree(directory / name, ignore_errors=True)
-    if as_json:
-        render.emit(document)
-    else:
-        _summary(console, outcome, picture, live.journal_path)
-    return 0 if outcome.verdict.equal and whole else 1
+    return Conducted(outcome, document, picture, live.journal_path, stopped)
 
 
 def _summary(console: Console, outcome: Outcome, picture: Path, journal: Path) -> None:
@@ -215,7 +255,7 @@ def _summary(console: Console, outcome: Outcome, picture: Path, journal: Path) -
 
 
 @contextmanager
-def _stoppable() -> Iterator[Any]:
+def stoppable() -> Iterator[Callable[[], bool]]:
     """Ctrl-C and SIGTERM ask to stop; a second one insists."""
     asked = False
 
@@ -242,7 +282,7 @@ def _stoppable() -> Iterator[Any]:
             signal.signal(number, handler)
 
 
-def _console(as_json: bool) -> Console:
+def progress_console(as_json: bool) -> Console:
     """Progress goes to standard error where standard output is for a program."""
     return Console(stderr=as_json, highlight=False)
 
