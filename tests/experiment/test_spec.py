@@ -41,7 +41,7 @@ def test_the_shipped_experiments_are_valid() -> None:
     ("before", "after", "words"),
     [
         pytest.param(
-            '"hpa"', '"hpaa"', "policy must be one of hpa, static, got 'hpaa'; did you mean 'hpa'?", id="policy"
+            '"hpa"', '"hpaa"', "got 'hpaa'; did you mean 'hpa'?", id="policy"
         ),
         pytest.param(
             "min_workers = 2", "min_workers = 9", "max_workers must be at least min_workers (9), got 5", id="bounds"

@@ -125,7 +125,7 @@ class Scored:
             passed = min(past.end - then, parts)
             actual = series.bins.between(then, passed)
             self.wape = None if forecast is None else wape(actual, forecast.means(self.forecaster.step, passed))
-            # A model that has nothing to say though trained is poor; what came and is unknown proves nothing either way.
+            # A model that is trained and silent is poor; where what came is unknown, nothing is proved either way.
             silent = forecast is None and not self.forecaster.untrained
             if self.wape is not None or silent:
                 poor = silent or (self.wape is not None and self.wape >= self.max_wape)
