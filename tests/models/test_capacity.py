@@ -175,6 +175,16 @@ def test_memory_stays_flat_though_workers_come_and_go() -> None:
     assert len(model._cpu) == 3
 
 
+def test_a_busiest_worker_that_never_gets_to_all_of_its_cpu() -> None:
+    """Between batches everybody waits: at 90 % the job can do no more, and that is known once it was seen so."""
+    model = fed(Capacity(), range(300, 700, 10), (1.0, 1.0))
+    assert capacity(model, 2) == pytest.approx(2 * 0.9 / 0.0008, rel=0.01)
+    for second in range(10):
+        model.learn(100 + second, [Worker(f"w{i}", 0.9, 1000.0) for i in range(2)], full=True)
+    assert model.ceiling == pytest.approx(0.9)
+    assert capacity(model, 2) == pytest.approx(2 * 0.8 / 0.0008, rel=0.01)
+
+
 def test_warm() -> None:
     told = Worker("told", started_at=0.0, ready_at=5.0)
     cold = Worker("cold", started_at=0.0)

@@ -28,6 +28,7 @@ FEWEST = 4  # samples below which a worker's own line says nothing
 CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed
 OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a share: slow nodes exist
 POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
+LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
 
 
@@ -65,7 +66,6 @@ class Capacity:
 
     half_life: seconds after which a sample, or what was seen at another scale-out, counts half.
     memory: seconds over which the workers' shares of the work are averaged.
-    ceiling: the CPU at which the busiest worker can do no more.
 
     >>> model = Capacity()
     >>> for second in range(60):
@@ -77,19 +77,20 @@ class Capacity:
 
     half_life: float = 1800.0
     memory: float = 120.0
-    ceiling: float = 1.0
     _pairs: dict[str, Paired] = field(default_factory=dict)
     _cpu: dict[str, Moments] = field(default_factory=dict)
     _members: frozenset[str] = frozenset()
     _at: float | None = None
     _seen: dict[int, Seen] = field(default_factory=dict)
     _current: tuple[int, float] | None = None
+    _full: Moments = field(default_factory=Moments)
     _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
 
-    def learn(self, at: float, workers: Sequence[Worker], whole: bool = True) -> None:
+    def learn(self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False) -> None:
         """Take in one sample of warm workers, those that report both CPU and rate.
 
         whole: these are all that run, so that what they do together is what this scale-out can do.
+        full: they have more to do than they can, so that the busiest is at its highest CPU.
         """
         pairs = [(w.name, w.cpu, w.rate) for w in workers if w.cpu is not None and w.rate is not None]
         if not pairs:
@@ -100,6 +101,8 @@ class Capacity:
             line.fade(_faded(passed, self.half_life))
         for share in self._cpu.values():
             share.fade(_faded(passed, self.memory))
+        if self._full.weight > 0:
+            self._full.fade(_faded(passed, self.half_life))
         for name, cpu, rate in pairs:
             self._pairs.setdefault(name, Paired()).add(cpu, rate)
         if not whole or len(pairs) < len(workers):
@@ -113,6 +116,8 @@ class Capacity:
                 self._retire(name)
         for name, cpu, _ in pairs:
             self._cpu.setdefault(name, Moments()).add(cpu)
+        if full:
+            self._full.add(max(cpu for _, cpu, _ in pairs))
         self._whole_at = at
 
     def at(self, workers: int) -> Estimate | None:
@@ -129,6 +134,15 @@ class Capacity:
             return Estimate(workers, average, "average")
         trust = pow(0.5, max(0.0, self._at - seen.at) / self.half_life)
         return Estimate(workers, trust * seen.capacity + (1 - trust) * average, "seen")
+
+    @property
+    def ceiling(self) -> float:
+        """The CPU at which the busiest worker can do no more.
+
+        An engine that stops between batches never gets to 100 %; it is known once the job had more to do than it could.
+        """
+        seen = self._full.mean if self._full.weight >= FEWEST else None
+        return 1.0 if seen is None else min(max(seen, LOWEST_CEILING), 1.0)
 
     def line(self, name: str) -> Line | None:
         """The line of one worker, as it stands."""

@@ -18,6 +18,7 @@ from penstock.models.forecast import Outlook, Scored
 from penstock.models.recovery import Downtimes, Way, recovery_time
 from penstock.models.sanity import Trust, checked
 
+FULL = 5.0  # seconds of work that wait on an engine without batches when it is busy with nothing else
 MOST_SAMPLES = 3600  # of one loop; more are not waited for
 
 
@@ -110,7 +111,7 @@ class Knowledge:
             if known or o.batch.cold:
                 return
         ready = warm(o.per_worker, o.at)
-        self.capacity.learn(o.at, ready, whole=len(ready) == o.workers == o.requested)
+        self.capacity.learn(o.at, ready, whole=len(ready) == o.workers == o.requested, full=_full(o))
 
     def _watch(self, o: Observation, last: Observation | None) -> None:
         """When a rescale or failure began to hurt, when it was over, and what to expect of the next."""
@@ -136,3 +137,11 @@ class Knowledge:
         sentence = f"The {what} was over after {ended.observed:,.0f} s, {said}; next time {stop.downtime:,.1f} s down"
         facts: dict[str, Fact] = {"observed": ended.observed, "predicted": ended.predicted, "downtime": stop.downtime}
         self.loop.notes.append(Reason("recovery.observed", sentence, facts))
+
+
+def _full(o: Observation) -> bool:
+    """Whether the job had more to do than it could: several seconds of its work wait, or another batch's worth."""
+    if o.backlog is None or o.processed_rate is None:
+        return False
+    seconds = FULL if o.batch is None else 2.5 * o.batch.seconds
+    return o.backlog > seconds * o.processed_rate > 0
