@@ -116,7 +116,7 @@ class Handle:
 
 def autoscale(
     query: StreamingQuery,
-    policy: str | Policy = "hpa",
+    policy: str | Policy = "daedalus",
     min_workers: int = 1,
     max_workers: int = 6,
     dry_run: bool = False,

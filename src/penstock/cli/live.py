@@ -49,7 +49,7 @@ def demo(
     """See a real Spark job scale itself: about six minutes of load on a cluster of real executor processes.
 
     Starts a Spark cluster on this machine, measures quickly what a worker can do, feeds word count with a sine of two
-    periods and lets Kubernetes' HPA algorithm scale it. Ends with a recount of every record, a summary and a picture.
+    periods and lets Daedalus scale it. Ends with a recount of every record, a summary and a picture.
 
         penstock demo
         penstock demo --seconds 180 --into runs/short

@@ -5,7 +5,7 @@ job = "wordcount"
 min_workers = 1
 max_workers = 6
 [workload]                 # see `penstock workloads`
-[policy]                   # see `penstock policies`
+[policy]                   # see `penstock policies`; left out: daedalus
 [[shadow]]                 # others that watch the same job and only say what they would do
 [guards]                   # settle, cooldown_up, cooldown_down
 [cluster]                  # cpu, memory
@@ -26,6 +26,8 @@ from penstock.errors import ConfigError, check
 from penstock.jobs import Job
 from penstock.settings import build
 from penstock.workloads import Load
+
+DEFAULT_POLICY = "daedalus"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,7 @@ def parse(text: str, name: str) -> Experiment:
     shadows = raw.pop("shadow", [])
     if not isinstance(shadows, list) or not all(isinstance(shadow, dict) for shadow in shadows):
         raise ConfigError(f"shadow must be a list of tables [[shadow]], got {shadows!r}")
+    tables["policy"] = tables["policy"] or {"name": DEFAULT_POLICY}
     for table in (tables["policy"], *shadows):
         if not isinstance(table.get("name"), str):
             raise ConfigError(f"policy.name must be one of {', '.join(policies.POLICIES)}, got {table.get('name')!r}")

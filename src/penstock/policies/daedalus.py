@@ -55,7 +55,7 @@ class Daedalus(Policy):
     downtime_out, downtime_in: seconds without processing to expect of a rescale, until it was seen how long it takes.
     warm_up: seconds after the job's start in which nothing is learned about capacity.
     half_life: seconds after which an observation of capacity counts half.
-    time_scale: all of these but checkpoint and downtimes are this many times shorter, for short experiments.
+    time_scale: how many times shorter loops, waits, horizon and memory are; downtimes and recovery_target stay.
     """
 
     name: ClassVar[str] = "daedalus"
@@ -170,7 +170,7 @@ class Daedalus(Policy):
             next_loop=self.period,
             horizon=self._scaled(self.horizon),
         )
-        decision = plan(situation, Rules(self._scaled(self.long_lived), self._scaled(self.recovery_target)))
+        decision = plan(situation, Rules(self._scaled(self.long_lived), self.recovery_target))
         return replace(decision, reasons=(self._view(load, outlook), *decision.reasons))
 
     def _capacity(self, workers: int) -> float:
