@@ -25,6 +25,8 @@ from penstock.core import Worker
 from penstock.models.welford import Moments, Paired
 
 FEWEST = 4  # samples below which a worker's own line says nothing
+SETTLED = 2.0  # samples of another scale-out before its own figure replaces the average of the one before
+FEW = 5.0  # samples with which a scale-out seen before counts as much as the average
 CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed
 OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a share: slow nodes exist
 POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
@@ -54,10 +56,11 @@ class Estimate:
 
 @dataclass(slots=True)
 class Seen:
-    """What a scale-out was found to be capable of, and when."""
+    """What a scale-out was found to be capable of, when, and from how many samples."""
 
     at: float
     capacity: float
+    samples: float
 
 
 @dataclass(slots=True)
@@ -132,7 +135,7 @@ class Capacity:
         seen = self._seen.get(workers)
         if seen is None:
             return Estimate(workers, average, "average")
-        trust = pow(0.5, max(0.0, self._at - seen.at) / self.half_life)
+        trust = pow(0.5, max(0.0, self._at - seen.at) / self.half_life) * seen.samples / (seen.samples + FEW)
         return Estimate(workers, trust * seen.capacity + (1 - trust) * average, "seen")
 
     @property
@@ -160,9 +163,10 @@ class Capacity:
         if self._whole_at is None:
             return
         capacity = self._sum(sorted(self._members))
-        if capacity is not None:
+        samples = min((share.weight for share in self._cpu.values()), default=0.0)
+        if capacity is not None and samples >= (SETTLED if self._current else 1):
             self._current = (len(self._members), capacity)
-            self._seen[len(self._members)] = Seen(self._whole_at, capacity)
+            self._seen[len(self._members)] = Seen(self._whole_at, capacity, samples)
         self._whole_at = None
 
     def _sum(self, members: Sequence[str]) -> float | None:
