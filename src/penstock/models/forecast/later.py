@@ -16,6 +16,8 @@ T = TypeVar("T")
 class Later(Generic[T]):
     """A pure computation, running in a thread of its own. A copy forgets the thread, and computes when asked.
 
+    The thread cannot be stopped: a process that ends in the meantime waits for it.
+
     >>> Later(lambda: 6 * 7).result()
     42
     """
