@@ -65,6 +65,7 @@ class Knowledge:
     loop: Loop = field(default_factory=Loop)
     trust: Trust = field(default_factory=Trust)
     predicted: dict[int, float | None] = field(default_factory=dict)
+    _arrivals: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
     _last: Observation | None = None
 
     def learn(self, observation: Observation) -> None:
@@ -78,6 +79,7 @@ class Knowledge:
         self.forecast.learn(o.at, o.input_rate)
         if o.input_rate is not None:
             self.loop.loads.append(o.input_rate)
+            self._arrivals.append((o.at, o.input_rate))
         if o.backlog is not None:
             self.loop.backlogs.append(o.backlog)
         if o.batch is not None:
@@ -125,12 +127,19 @@ class Knowledge:
         for ended in self.recoveries.learn(o.at, o.input_rate, o.processed_rate, o.backlog):
             self._account(ended)
 
+    def _since(self, at: float) -> list[float]:
+        """What arrived from then on, in twelve parts: the load that the recovery really had to work against."""
+        rates = [rate for seen_at, rate in self._arrivals if seen_at >= at]
+        size = max(1, len(rates) // 12)
+        return [sum(part) / len(part) for i in range(0, len(rates), size) if (part := rates[i : i + size])]
+
     def _account(self, ended: Recovery) -> None:
         if ended.observed is None or ended.after is None:
             return
-        load, estimate = self.loop.load, self.capacity.at(ended.after)
-        if load is not None and estimate is not None:
-            self.downtimes.observed(ended.way, ended.observed, load=(load,), step=60.0, capacity=estimate.capacity)
+        loads, estimate = self._since(ended.began_at), self.capacity.at(ended.after)
+        if loads and estimate is not None:
+            step = max(ended.observed, 1.0) / len(loads)
+            self.downtimes.observed(ended.way, ended.observed, load=loads, step=step, capacity=estimate.capacity)
         stop = self.downtimes.anticipated(ended.way)
         said = "not predicted" if ended.predicted is None else f"predicted {ended.predicted:,.0f} s"
         what = "failure" if ended.way == "failure" else f"rescale from {ended.before} to {ended.after}"
