@@ -2,7 +2,7 @@
 
     python benchmarks/daedalus.py [--json] [--days 7] [--seeds 3]
 
-cost: `learn` for 60 samples of 12 workers, then `decide` with a forecast over 18 scale-outs, as in one loop of a minute;
+cost: `learn` for 60 samples of 12 workers, then `decide` with a forecast over 18 scale-outs: one loop of a minute;
 in CPU milliseconds, after an hour and at the end of a simulated week. memory: bytes of all it keeps, day by day.
 recovery: predicted against observed for every rescale of six simulated hours on the profiles of the paper's jobs.
 """
