@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import time
-
-import numpy as np
 
 from penstock.models.forecast import Experts, Scored, make
 from penstock.models.forecast.base import INTERVALS_KEPT, PARTS
@@ -29,20 +26,3 @@ def test_a_week_is_no_bigger_than_a_day() -> None:
     assert len(past.means) <= INTERVALS_KEPT
     assert len(past.fine) <= INTERVALS_KEPT * PARTS
     assert len(scored.forecaster.record.said) <= 15
-
-
-def test_a_loop_takes_milliseconds() -> None:
-    scored = Scored(make("experts"))
-    rng = np.random.default_rng(9)
-    spent = []
-    for minute in range(800):
-        rates = 1000 + 300 * math.sin(minute / 60) + rng.normal(0, 50, 60)
-        begin = time.process_time()
-        for second, rate in enumerate(rates.tolist()):
-            scored.learn(minute * 60.0 + second, rate)
-        if minute >= 740 or minute % 20 == 0:
-            scored.outlook()
-        if minute >= 740:
-            spent.append(time.process_time() - begin)
-    assert np.median(spent) < 0.015
-    assert np.max(spent) < 0.060
