@@ -3,8 +3,8 @@
     python benchmarks/policies.py [--json] [--minutes 40]
 
 Every policy watches the same simulated job (Flink's word count of the Daedalus paper, 12 workers, a sample a second),
-and decides as often as it wants to. CPU milliseconds of `decide`, and of `learn` per sample; and how many such jobs fit on
-one core, with all their samples and decisions. Phoebe and TWRES without a profile only hold.
+and decides as often as it wants to. CPU milliseconds of `decide`, and of `learn` per sample; and how many such jobs
+fit on one core, with all their samples and decisions. Phoebe and TWRES without a profile only hold.
 """
 
 from __future__ import annotations
