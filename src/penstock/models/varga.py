@@ -5,14 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from math import ceil
+from math import ceil, isfinite
 
-from penstock.core import Observation, Operator
+from penstock.core import Operator
 from penstock.models.dataflow import ROUNDING
-from penstock.models.hpa import Moment, Pace, Tolerance, since, stabilise
-
-UP = Pace(pods=4, percent=100, period=15.0, select="max")  # HPA's default behaviour, which Koper's YAML leaves as it is
+from penstock.models.hpa import Tolerance
 
 
 def utilisation(operators: Iterable[Operator]) -> float | None:
@@ -37,7 +34,8 @@ def relative_lag_change(lag: float, growth: float, consumed: float, threshold: f
     """
     if consumed <= 0:
         return None
-    return (1 if lag > threshold else -1) * (1 + growth / consumed)
+    multiple = 1 + growth / consumed
+    return (1 if lag > threshold else -1) * multiple if isfinite(multiple) else None  # next to nothing is nothing
 
 
 def proposal(requested: int, running: int, ratio: float, tolerance: Tolerance) -> int:
@@ -52,35 +50,6 @@ def proposal(requested: int, running: int, ratio: float, tolerance: Tolerance) -
     exact = ratio * running
     wanted = ceil(exact - abs(exact) * ROUNDING)
     return max(wanted, requested) if ratio > 1 else min(wanted, requested)
-
-
-@dataclass(slots=True)
-class Behaviour:
-    """HPA's damping: down to no less than the highest recommendation of `down_window` seconds, up at a pace."""
-
-    down_window: float
-    recommended: tuple[Moment, ...] = ()
-    changes: tuple[Moment, ...] = ()
-    requested: int | None = None
-
-    def learn(self, observation: Observation) -> None:
-        """Note a change of what was asked for, which uses up the pace."""
-        now, requested = observation.at, observation.requested
-        self.recommended = tuple(m for m in self.recommended if m.at <= now)  # the clock may go back
-        if requested is None:
-            return
-        if self.requested is not None and requested != self.requested:
-            self.changes = (*since(self.changes, now - UP.period), Moment(now, requested - self.requested))
-        self.requested = requested
-
-    def stabilised(self, current: int, desired: int, now: float) -> int:
-        """`desired`, or the highest of its window; what runs at first counts as recommended."""
-        recent = self.recommended or (Moment(now, current),)
-        self.recommended = (*since(recent, now - self.down_window), Moment(now, desired))
-        return stabilise(current, desired, recent, now, up_window=0.0, down_window=self.down_window)
-
-    def paced(self, current: int, desired: int, now: float) -> int:
-        return min(desired, UP.ceiling(current, self.changes, now)) if desired > current else desired
 
 
 def _idle(operator: Operator) -> float | None:
