@@ -7,10 +7,22 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from penstock.experiment import spec
 from penstock.experiment.pipeline import Pipeline
 from penstock.java import java_home
+
+# The same examples every time, so that what passed here passes there, and no limit that a busy machine breaks.
+# HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 SMALL = """
 job = "wordcount"
