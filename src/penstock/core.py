@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from penstock.errors import check
 
@@ -48,13 +48,15 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator of the dataflow (on Spark: a stage).
+    """One operator of the dataflow (on Spark: a stage of a batch).
 
     name, parallelism: what it is called, and how many instances of it run.
     rate_in, rate_out: records/s, over all instances, as observed (busy or not).
     busy, idle, backpressure: mean share of time, 0..1, in which an instance works, waits for input, waits for output.
     queue: records waiting before it.
     downstream: the operators that its output goes to; a source has nothing upstream.
+    shared: it takes turns with the others on the same workers, as stages do: their busy shares then are shares of the
+        workers' time, and add up.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Operator:
     idle: float | None = None
     queue: float | None = None
     downstream: tuple[str, ...] = ()
+    shared: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +179,45 @@ class Decision:
         return cls(workers, (reason,))
 
     def but(self, workers: int | None, reason: Reason) -> Decision:
-        """The same decision, corrected to `workers` for one more reason."""
-        return replace(self, workers=workers, reasons=(*self.reasons, reason))
+        """The same decision, corrected to `workers` for one more reason.
+
+        With another number the instances and nodes that went with the old one are dropped, and the target chooses.
+        """
+        if workers == self.workers:
+            return replace(self, reasons=(*self.reasons, reason))
+        return replace(self, workers=workers, reasons=(*self.reasons, reason), parallelism={}, nodes=())
+
+    def plain(self) -> Decision:
+        """The same decision for a number of workers alone."""
+        return replace(self, parallelism={}, nodes=())
+
+    def is_placed(self, observation: Observation) -> bool | None:
+        """Whether the instances and nodes that it names run just so; None where it names none, or none are seen."""
+        running = {operator.name: operator.parallelism for operator in observation.operators}
+        used = {node.name for node in observation.nodes if node.used}
+        known = []
+        if self.parallelism and running:
+            known.append(all(running.get(name) == count for name, count in self.parallelism.items()))
+        if self.nodes and observation.nodes:
+            known.append(set(self.nodes) == used)
+        return all(known) if known else None
+
+    def is_change(self, observation: Observation, asked: Decision | None = None) -> bool:
+        """Whether it asks for something else than there is; without a number that is known to be there, it does not.
+
+        asked: what was last carried out, which may be on its way and is not asked for twice.
+
+        >>> seen = Observation(0, requested=3, operators=(Operator("map", 1), Operator("count", 2)))
+        >>> shift = Decision(3, (Reason("map.slow", "map lacks an instance"),), parallelism={"map": 2, "count": 1})
+        >>> shift.is_change(seen), shift.is_change(seen, asked=shift), shift.plain().is_change(seen)
+        (True, False, False)
+        """
+        if self.workers is None or observation.requested is None:
+            return False
+        if self.workers != observation.requested:
+            return True
+        repeated = asked is not None and (asked.parallelism, asked.nodes) == (self.parallelism, self.nodes)
+        return self.is_placed(observation) is False and not repeated
 
     @property
     def reason(self) -> Reason:
@@ -250,6 +290,15 @@ class Target(Protocol):
 
     def rescale(self, workers: int) -> None:
         """Ask for `workers`; idempotent; raises Refused or Unavailable. It need not wait until they run."""
+        ...
+
+
+@runtime_checkable
+class Reconfigurable(Target, Protocol):
+    """A target that can also be told which operators to scale, or which nodes to use."""
+
+    def reconfigure(self, decision: Decision) -> None:
+        """Ask for the instances per operator or the nodes that it names, else for its workers; as `rescale` does."""
         ...
 
 

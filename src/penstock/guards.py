@@ -89,14 +89,16 @@ class Cooldown(Rail):
         check(self.down >= 0, "down", "be 0 seconds or more", self.down)
 
     def correct(self, observation: Observation, decision: Decision, now: int, wanted: int) -> Decision:
-        if wanted == now or observation.last_rescale_at is None:
+        if observation.last_rescale_at is None or not decision.is_change(observation):
             return decision
-        way, rest = ("up", self.up) if wanted > now else ("down", self.down)
+        # Other operators or nodes at the same number are for the sake of one that lacks something: the way up.
+        way, rest = ("up", self.up) if wanted >= now else ("down", self.down)
         passed = observation.at - observation.last_rescale_at
         if passed >= rest:
             return decision
-        sentence = f"The last rescale was {passed:.0f} s ago: not {way} to {wanted} before {rest:g} s have passed"
-        return decision.but(now, Reason(f"cooldown.{way}", sentence, {"passed": passed, "cooldown": rest}))
+        what = f"{way} to {wanted}" if wanted != now else "to other operators or nodes"
+        sentence = f"The last rescale was {passed:.0f} s ago: not {what} before {rest:g} s have passed"
+        return decision.but(now, Reason(f"cooldown.{way}", sentence, {"passed": passed, "cooldown": rest})).plain()
 
 
 @dataclass
@@ -200,12 +202,11 @@ class HoldWhenBlind(Rail):
             return decision.but(
                 None, Reason("blind.requested", "How many workers were asked for is not known: no change")
             )
-        if wanted is None or wanted == requested:
+        if wanted is None or not decision.is_change(observation):
             return decision
         if observation.blind:
-            return decision.but(
-                requested, Reason("blind.metrics", f"Nothing is measured now: {requested} workers stay")
-            )
+            reason = Reason("blind.metrics", f"Nothing is measured now: {requested} workers stay")
+            return decision.but(requested, reason).plain()
         doubt = self._doubt(observation, requested) if wanted < requested else None
         return decision if doubt is None else decision.but(requested, doubt)
 

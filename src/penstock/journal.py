@@ -96,7 +96,11 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescale:
-    """How a change went: done, refused by the target, unavailable just then, or only advised."""
+    """How a change went: done, refused by the target, unavailable just then, or only advised.
+
+    before, after: workers; the same where only their operators or nodes change.
+    parallelism, nodes: the instances per operator and the nodes that were asked for, where the target can be told.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
     kind: Literal["rescale"] = "rescale"
@@ -105,6 +109,8 @@ class Rescale:
     after: int
     outcome: Literal["done", "refused", "unavailable", "dry-run"]
     sentence: str
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

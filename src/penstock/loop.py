@@ -1,7 +1,8 @@
 """The MAPE-K loop: the only place where deciding meets doing.
 
 Monitor is the target's `observe`, analyse and plan are a policy's `learn` and `decide`, execute is the target's
-`rescale`, and the knowledge is the journal. Whatever fails, the loop goes on: it holds, and says why.
+`rescale`, or `reconfigure` where operators or nodes are named and the target has it, and the knowledge is the journal.
+Whatever fails, the loop goes on: it holds, and says why.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Literal
 
 from penstock import guards as rails
 from penstock import policies
-from penstock.core import Clock, Decision, Guard, Observation, Policy, Reason, Target
+from penstock.core import Clock, Decision, Guard, Observation, Policy, Reason, Reconfigurable, Target
 from penstock.errors import Refused, Unavailable, check
 from penstock.journal import (
     Decided,
@@ -165,6 +166,7 @@ class Loop:
         self._sample_every = sample_every
         self._dry_run = dry_run
         self._known = Observation(at=self._clock.now())  # the last that is known of requested and last_rescale_at
+        self._asked: Decision | None = None  # the operators or nodes last asked for, until they are seen to run
         self._before: list[Record] = []  # to be written before the first step
         self._begun = False
         self._resumed = False
@@ -191,7 +193,7 @@ class Loop:
                 for shadow in self._shadows:
                     shadow.take(observation, "shadow")
             if isinstance(record, Decided) and record.role == "control":
-                unfinished = record if _change(record) is not None else None
+                unfinished = record if self._change(record) is not None else None
             if isinstance(record, Rescale):
                 unfinished = None
                 self._note_rescale(record)
@@ -267,32 +269,54 @@ class Loop:
         return observation
 
     def _carry_out(self, decided: Decided) -> Rescale | None:
-        wanted = _change(decided)
-        if wanted is None or decided.observation is None:
+        wanted = self._change(decided)
+        if wanted is None or wanted.workers is None or decided.observation is None:
             return None
-        before = decided.observation.requested
+        before, after, details = decided.observation.requested, wanted.workers, _details(wanted)
         outcome: Literal["done", "refused", "unavailable", "dry-run"] = "dry-run"
-        sentence = f"Dry run: would go from {before} to {wanted} workers"
+        sentence = f"Dry run: would go from {before} to {after} workers{details}"
         if not self._dry_run:
             try:
-                self._target.rescale(wanted)
-                outcome, sentence = "done", f"Asked for {wanted} workers instead of {before}"
+                if details and isinstance(self._target, Reconfigurable):
+                    self._target.reconfigure(wanted)
+                else:
+                    self._target.rescale(after)
+                outcome, sentence = "done", f"Asked for {after} workers instead of {before}{details}"
             except Refused as error:
-                outcome, sentence = "refused", f"The target refused {wanted} workers: {error}"
+                outcome, sentence = "refused", f"The target refused {after} workers{details}: {error}"
             except Exception as error:
-                outcome, sentence = "unavailable", f"{wanted} workers could not be asked for: {error}"
-        rescale = Rescale(at=self._clock.now(), before=before, after=wanted, outcome=outcome, sentence=sentence)
+                outcome, sentence = "unavailable", f"{after} workers{details} could not be asked for: {error}"
+        rescale = Rescale(
+            at=self._clock.now(),
+            before=before,
+            after=after,
+            outcome=outcome,
+            sentence=sentence,
+            parallelism=wanted.parallelism,
+            nodes=wanted.nodes,
+        )
         self._note_rescale(rescale)
         return rescale
+
+    def _change(self, decided: Decided) -> Decision | None:
+        """What to ask for, if it is anything else than is there or on its way, in the words the target understands."""
+        if decided.observation is None:
+            return None
+        decision = decided.decision if isinstance(self._target, Reconfigurable) else decided.decision.plain()
+        return decision if decision.is_change(decided.observation, self._asked) else None
 
     def _note(self, observation: Observation) -> None:
         requested = self._known.requested if observation.requested is None else observation.requested
         last = self._known.last_rescale_at if observation.last_rescale_at is None else observation.last_rescale_at
         self._known = Observation(observation.at, requested=requested, last_rescale_at=last)
+        if self._asked is not None and self._asked.is_placed(observation):
+            self._asked = None
 
     def _note_rescale(self, rescale: Rescale) -> None:
         if rescale.outcome == "done":
             self._known = replace(self._known, requested=rescale.after, last_rescale_at=rescale.at)
+            why = Reason("loop.asked", rescale.sentence)
+            self._asked = Decision(rescale.after, (why,), parallelism=rescale.parallelism, nodes=rescale.nodes)
 
     def _doubt(self, decided: Decided) -> None:
         """A kill fell between a decision and its outcome. It may have happened, so cooldowns count from it."""
@@ -344,11 +368,12 @@ def _observation(record: Record) -> Observation | None:
     return record.observation if isinstance(record, Sample | Decided) else None
 
 
-def _change(decided: Decided) -> int | None:
-    """The number to ask for, if it is another one than was asked for; without a known one there is no change."""
-    wanted = decided.decision.workers
-    requested = None if decided.observation is None else decided.observation.requested
-    return None if requested is None or wanted == requested else wanted
+def _details(decision: Decision) -> str:
+    """The operators and nodes that a decision names, in words."""
+    instances = ", ".join(f"{count} of {name}" for name, count in decision.parallelism.items())
+    nodes = f"on {', '.join(decision.nodes)}" if decision.nodes else ""
+    named = " ".join(part for part in (instances, nodes) if part)
+    return f" ({named})" if named else ""
 
 
 def _failed(observation: Observation, error: str) -> Decision:

@@ -34,8 +34,7 @@ def build(kind: str, known: Mapping[str, type[T]], name: str, config: Mapping[st
     Traceback (most recent call last):
     penstock.errors.ConfigError: number must be one of complex, got 'komplex'; did you mean 'complex'?
     """
-    if name not in known:
-        raise ConfigError(f"{kind} must be one of {', '.join(known)}, got {name!r}{_nearest(name, known)}")
+    one_of(kind, known, name)
     cls = known[name]
     hints = get_type_hints(cls)
     settings = {f.name: f for f in _settings(cls)}
@@ -51,6 +50,13 @@ def build(kind: str, known: Mapping[str, type[T]], name: str, config: Mapping[st
     except ConfigError as error:  # a rule of the class itself names only the field
         message = str(error)
         raise ConfigError(message if message.startswith(f"{name}.") else f"{name}.{message}") from None
+
+
+def one_of(kind: str, known: Iterable[str], name: str) -> None:
+    """A ConfigError, with the nearest of the known words, unless `name` is one of them."""
+    words = list(known)
+    if name not in words:
+        raise ConfigError(f"{kind} must be one of {', '.join(words)}, got {name!r}{_nearest(name, words)}")
 
 
 def parameters(cls: type) -> list[Parameter]:

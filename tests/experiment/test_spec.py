@@ -40,9 +40,7 @@ def test_the_shipped_experiments_are_valid() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        pytest.param(
-            '"hpa"', '"hpaa"', "got 'hpaa'; did you mean 'hpa'?", id="policy"
-        ),
+        pytest.param('"hpa"', '"hpaa"', "got 'hpaa'; did you mean 'hpa'?", id="policy"),
         pytest.param(
             "min_workers = 2", "min_workers = 9", "max_workers must be at least min_workers (9), got 5", id="bounds"
         ),
@@ -59,7 +57,7 @@ def test_the_shipped_experiments_are_valid() -> None:
         pytest.param(
             "target_cpu = 0.7", 'target_cpu = "x"', "hpa.target_cpu must be a finite number, got 'x'", id="type"
         ),
-        pytest.param("[policy]", "[polcy]", "policy.name must be one of", id="misspelt table"),
+        pytest.param("[policy]", "[polcy]", "got 'polcy'; did you mean 'policy'?", id="misspelt table"),
         pytest.param(
             "[workload]",
             "[workload]\npeak_of_capacity = 7",

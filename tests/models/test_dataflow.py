@@ -5,18 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock.core import Operator
-from penstock.models.dataflow import (
-    explain,
-    fit,
-    instances,
-    plan,
-    read_rate,
-    selectivity,
-    source_rates,
-    topological,
-    true_rate,
-)
+from penstock.models.dataflow import explain, fit, instances, plan, read_rate, source_rates, topological
 from penstock.models.ds2 import Configuration, Standing, Trial, activate, configure
+from penstock.models.operators import selectivity, true_rate
 
 
 def chain(count: int, one: tuple[float, float], two: float, busy: float = 1.0) -> list[Operator]:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from penstock.core import Decision, Observation, Operator, Reason
-from penstock.models.limits import LastChange, bounded
+from penstock.models.limits import LastChange, Steadiness, bounded
+from penstock.testing import sample
 
 
 def test_last_change() -> None:
@@ -40,3 +41,29 @@ def test_bounds() -> None:
     assert (bounded(wish, 8, 9).workers, bounded(wish, 8, 9).reason.code) == (8, "bounds.min")
     low = bounded(wish, 1, 6)
     assert (low.workers, low.reason.code, dict(low.parallelism)) == (6, "bounds.max", {})
+
+
+def test_a_rescale_or_restart_disturbs() -> None:
+    steadiness = Steadiness()
+    assert steadiness.disturbed(sample(100, (0.5, 0.5), uptime=90.0))
+    assert steadiness.since == 10, "what is seen first began before"
+    assert not steadiness.disturbed(sample(101, (0.5, 0.5), uptime=91.2))
+    assert steadiness.disturbed(sample(102, (0.5, 0.5, 0.5), uptime=92.0)), "rescaled"
+    assert steadiness.since == 102
+    assert steadiness.disturbed(sample(110, (0.5, 0.5, 0.5), uptime=3.0)), "restarted"
+    assert not steadiness.disturbed(sample(111, (0.5, 0.5, 0.5), requested=None, uptime=4.0))
+    assert not steadiness.disturbed(sample(112, (0.5, 0.5, 0.5), uptime=5.0)), "a gap in what is known is no change"
+    steadiness.disturbed(sample(50, (0.5, 0.5, 0.5)))
+    assert steadiness.since == 50, "never in the future"
+
+
+def test_what_counts() -> None:
+    counts = Steadiness().counts
+    assert counts(sample(0, (0.5, 0.5)))
+    assert not counts(sample(0, (0.5, 0.5), requested=3)), "one is not there yet"
+    assert not counts(sample(0, (0.0, 0.0), processed_rate=0.0, input_rate=10.0)), "it stands still"
+    assert counts(sample(0, (0.0, 0.0), processed_rate=0.0, input_rate=0.0)), "nothing to do is known"
+    assert not counts(Observation(0.0, 1, 1)), "blind"
+    restarting = Steadiness()
+    restarting.disturbed(sample(0, (0.5, 0.5), uptime=60.0))
+    assert not restarting.counts(sample(1, (0.1, 0.1))), "down: it has no uptime any more"

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.core import Observation, Operator, Worker
-from penstock.models.operators import JOB, Measures, Snapshots, seen, sources
+from penstock.models.operators import JOB, Measures, Snapshots, seen
+from penstock.models.topology import sources
 
 
 def test_snapshots_do_not_mix_parallelisms() -> None:

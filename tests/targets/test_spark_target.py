@@ -328,7 +328,11 @@ def listening() -> set[str]:
     }
     inodes = set()
     for pid in family:
-        for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            links = list(Path(f"/proc/{pid}/fd").iterdir())
+        except OSError:  # it has ended meanwhile, as pgrep itself has
+            continue
+        for link in links:
             try:
                 name = link.readlink().name if link.is_symlink() else ""
             except OSError:

@@ -31,6 +31,12 @@ COMMANDS = {
     "demo": (RUN, "penstock.cli.live:demo", "A real Spark job on this machine, its load and an autoscaler, live."),
     "run": (RUN, "penstock.cli.live:run", "Run an experiment: a cluster, a job, its load and an autoscaler."),
     "calibrate": (RUN, "penstock.cli.live:calibrate", "Measure how much one worker can do on this machine."),
+    "profile": (RUN, "penstock.cli.profile:make_profile", "Profile a job at several scale-outs, for Phoebe and TWRES."),
+    "simulate": (
+        RUN,
+        "penstock.cli.simulate:simulate",
+        "Policies on a simulated job: hours in seconds, over many seeds.",
+    ),
     "bench": (RUN, "penstock.cli.bench:bench", "Run a suite of experiments one after the other, and report on them."),
     "explain": (LOOK, "penstock.cli.inspect:explain", "Tell why a job had the workers it had, decision by decision."),
     "replay": (LOOK, "penstock.cli.inspect:replay", "Decide again on what a journal recorded, as it was or otherwise."),

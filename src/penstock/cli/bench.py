@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +28,7 @@ from penstock import journal as journals
 from penstock.cli import render
 from penstock.cli.inspect import Json
 from penstock.cli.live import Flag, conduct, progress_console, stoppable
+from penstock.cli.simulate import Master, On, Place, Processes
 from penstock.cli.view import View
 from penstock.errors import ConfigError, PenstockError, Refused, check
 from penstock.experiment import bench as spark_suite
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from penstock.report.results import Ran
 
 INTERRUPTED = 130
+SEEDS = 5  # of a simulated suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Asked:
     only: tuple[str, ...]
     report_only: bool
     as_json: bool
+    seeds: int | None = None
+    place: Place = field(default_factory=Place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +69,20 @@ class Task:
 
 
 def bench(
-    suite: Annotated[str, Parameter(help="Which suite: spark.")],
+    suite: Annotated[str, Parameter(help="Which suite: spark, daedalus, ds2, gesscale, koper, phoebe.")],
     /,
     *,
     into: Annotated[Path | None, Parameter(help="Directory of the suite. Default: runs/bench-SUITE.")] = None,
-    minutes: Annotated[float | None, Parameter(help="Length of each run's load. Default: 12.")] = None,
-    most: Annotated[int | None, Parameter(name="--max", help="The most workers. Default: 6.")] = None,
+    minutes: Annotated[float | None, Parameter(help="spark: length of each run's load. Default: 12.")] = None,
+    most: Annotated[int | None, Parameter(name="--max", help="spark: the most workers. Default: 6.")] = None,
     only: Annotated[
-        tuple[str, ...], Parameter(negative=(), show_default=False, help="A run, as sine-hpa-80; may be repeated.")
+        tuple[str, ...],
+        Parameter(negative=(), show_default=False, help="A run (sine-hpa-80) or load (q1); may be repeated."),
     ] = (),
+    seeds: Annotated[int | None, Parameter(help="Simulated runs of each policy. Default: 5.")] = None,
+    processes: Processes = None,
+    on: On = "local",
+    master: Master = None,
     report_only: Annotated[bool, Flag, Parameter(help="Run nothing; write the report from what is there.")] = False,
     as_json: Json = False,
 ) -> int:
@@ -81,18 +90,26 @@ def bench(
 
     spark: word count on a real Spark cluster under Daedalus, HPA at 80 and 85 % and a static maximum, on a sine; and
     under the first two on an advertising day. About an hour and a half. Stopped or crashed, the same command with the
-    same --into keeps what has finished and goes on with the rest. See docs/benchmarks.md.
+    same --into keeps what has finished and goes on with the rest.
 
+    daedalus, ds2, gesscale, koper, phoebe: these papers' experiments on the simulator, measured beside published, in a
+    minute or so; what a paper ran and Penstock does not have yet is listed as missing. See docs/benchmarks.md.
+
+        penstock bench daedalus --seeds 5
+        penstock bench koper --only q1 --on spark --master spark://host:7077
         penstock bench spark
         penstock bench spark --only sine-daedalus --only sine-hpa-80
         penstock bench spark --report-only --json
     """
     if suite not in SUITES:
         raise ConfigError(f"suite must be one of {', '.join(SUITES)}, got {suite!r}")
-    return SUITES[suite](Asked(into, minutes, most, only, report_only, as_json))
+    place = Place(on, master, processes)
+    return SUITES[suite](Asked(into, minutes, most, only, report_only, as_json, seeds, place))
 
 
 def _spark(asked: Asked) -> int:
+    if asked.seeds is not None or asked.place != Place():
+        raise ConfigError("seeds, on, master and processes must be left out with a real cluster, got one of them")
     into = asked.into or Path("runs/bench-spark")
     minutes = spark_suite.MINUTES if asked.minutes is None else asked.minutes
     most = spark_suite.MOST if asked.most is None else asked.most
@@ -121,7 +138,29 @@ def _spark(asked: Asked) -> int:
     return code or (0 if sound else 1)
 
 
-SUITES: dict[str, Callable[[Asked], int]] = {"spark": _spark}
+def _paper(name: str) -> Callable[[Asked], int]:
+    """A suite on the simulator."""
+
+    def run(asked: Asked) -> int:
+        from penstock.cli.simulate import suite
+        from penstock.experiment.suites import SUITES as PAPERS
+
+        for field_name, value in (("minutes", asked.minutes), ("max", asked.most)):
+            if value is not None:
+                raise ConfigError(f"{field_name} must be left out with {name}, where the paper sets it, got {value:g}")
+        check(not asked.report_only, "report-only", "be left out with a simulation, which is quick to repeat", True)
+        seeds = SEEDS if asked.seeds is None else asked.seeds
+        return suite(
+            PAPERS[name], seeds=seeds, into=asked.into, only=asked.only, place=asked.place, as_json=asked.as_json
+        )
+
+    return run
+
+
+SUITES: dict[str, Callable[[Asked], int]] = {
+    "spark": _spark,
+    **{name: _paper(name) for name in ("daedalus", "ds2", "gesscale", "koper", "phoebe")},
+}
 
 
 def _apart(task: Task) -> int:

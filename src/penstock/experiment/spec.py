@@ -15,8 +15,8 @@ max_workers = 6
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,11 @@ from penstock import guards, jobs, policies, workloads
 from penstock.core import Guard, Policy
 from penstock.errors import ConfigError, check
 from penstock.jobs import Job
-from penstock.settings import build
+from penstock.settings import build, one_of
 from penstock.workloads import Load
 
 DEFAULT_POLICY = "daedalus"
+TABLES = ("workload", "policy", "shadow", "guards", "cluster", "stream")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,8 @@ def parse(text: str, name: str) -> Experiment:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"experiment must be valid TOML, got {error}") from None
-    tables = {key: _table(raw, key) for key in ("workload", "policy", "guards", "cluster", "stream")}
+    known_tables(raw, TABLES, Head)
+    tables = {key: _table(raw, key) for key in TABLES if key != "shadow"}
     shadows = raw.pop("shadow", [])
     if not isinstance(shadows, list) or not all(isinstance(shadow, dict) for shadow in shadows):
         raise ConfigError(f"shadow must be a list of tables [[shadow]], got {shadows!r}")
@@ -219,6 +221,14 @@ def parse(text: str, name: str) -> Experiment:
     experiment.shadows()
     experiment.guards()
     return experiment
+
+
+def known_tables(raw: Mapping[str, Any], tables: Iterable[str], head: type) -> None:
+    """A misspelt table is named as one; what stands above the tables has its own check."""
+    above = {each.name for each in fields(head)}
+    for key, value in raw.items():
+        if isinstance(value, dict) and key not in above:
+            one_of("table", tables, key)
 
 
 def _table(raw: dict[str, Any], key: str) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.core import Observation
-from penstock.models.means import SlidingMeans
-from penstock.models.topology import upstream
+from penstock.models.operators import JOB, reads
+from penstock.models.topology import chained, upstream
+from penstock.models.window import SlidingMeans
 
-JOB = "the job"
 AHEAD = 1.02  # reading so much more than comes is working off what has waited
 
 
@@ -48,7 +48,7 @@ def readings(observation: Observation, late: float) -> Iterator[tuple[str, float
     if observation.backlog is not None and load is not None:
         yield "late", float(observation.backlog > late * load)
     for operator in observation.operators:
-        yield f"{operator.name} rate", operator.rate_out if operator.rate_in is None else operator.rate_in
+        yield f"{operator.name} rate", reads(operator)
         yield f"{operator.name} backpressure", operator.backpressure
 
 
@@ -67,7 +67,7 @@ def flows(observation: Observation, means: SlidingMeans) -> list[Flow]:
 
     found: list[Flow] = []
     pressure = {o.name: means.mean(f"{o.name} backpressure", now) for o in observation.operators}
-    for name, feeds in upstream(observation.operators).items():
+    for name, feeds in upstream(chained(observation.operators)).items():
         above = [pressure.get(feed) for feed in feeds] or [late]
         found += flow(name, above, pressure[name], means.mean(f"{name} rate", now))
     return found or list(flow(JOB, [late], 0.0, done))

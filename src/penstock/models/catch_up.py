@@ -12,7 +12,8 @@ from math import ceil, floor, inf
 
 from penstock.core import Fact, Operator, Reason
 from penstock.models.hpa import Moment, since
-from penstock.models.topology import in_order, upstream
+from penstock.models.operators import reads, selectivity, true_rate
+from penstock.models.topology import chained, in_order, upstream
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +115,6 @@ class ScaleDowns:
         self.first, self._wishes = None, ()
 
 
-def true_rate(rate: float | None, busy: float | None) -> float | None:
-    """Records/s if it were always busy; infinite where nothing comes, unknown where either is."""
-    if rate is None or busy is None:
-        return None
-    return inf if rate <= 0 or busy <= 0 else rate / min(busy, 1.0)
-
-
 Mean = Callable[[str], float | None]
 
 
@@ -128,7 +122,7 @@ def readings(operators: Iterable[Operator]) -> dict[str, float | None]:
     """What to average over."""
     values: dict[str, float | None] = {}
     for operator in operators:
-        values[f"{operator.name} in"] = operator.rate_out if operator.rate_in is None else operator.rate_in
+        values[f"{operator.name} in"] = reads(operator)
         values[f"{operator.name} out"] = operator.rate_out
         values[f"{operator.name} busy"] = operator.busy
     return values
@@ -139,28 +133,34 @@ def loads(operators: tuple[Operator, ...], mean: Mean, rate: float, lag: float) 
 
     Sources share both as they share the reading; an operator passes on as many records per record as it does now.
     """
-    feeds = upstream(operators)
+    feeds = upstream(chained(operators))
     sources = [name for name, above in feeds.items() if not above]
-    read = {name: mean(f"{name} in") for name in feeds}
-    total = sum(read[name] or 0.0 for name in sources)
+    means = {operator.name: _averaged(operator, mean) for operator in operators}
+    total = sum(means[name].rate_in or 0.0 for name in sources)
     weights: dict[str, float | None] = {}
     for name in in_order(feeds):
         if name in sources:
-            own = read[name]
-            shared = 1.0 / len(sources) if total == 0 else None if own is None else own / total
-            weights[name] = shared
+            own = means[name].rate_in
+            weights[name] = 1.0 / len(sources) if total == 0 else None if own is None else own / total
         else:
-            parts = [_passed_on(weights.get(above), read[above], mean(f"{above} out")) for above in feeds[name]]
+            parts = [_passed_on(weights[above], means[above]) for above in feeds[name]]
             weights[name] = None if any(part is None for part in parts) else sum(part or 0.0 for part in parts)
         if rate == 0 and lag == 0:
             weights[name] = 0.0  # whatever it passes on, there is nothing to pass
     found: dict[str, Load | None] = {}
-    for name in feeds:
-        weight, speed = weights.get(name), true_rate(read[name], mean(f"{name} busy"))
-        known = weight is not None and speed is not None
-        found[name] = Load(name, rate * (weight or 0.0), lag * (weight or 0.0), speed or inf) if known else None
+    for name, operator in means.items():
+        weight, known = weights.get(name), operator.rate_in is not None and operator.busy is not None
+        speed = true_rate(operator) or inf  # without work it may be as fast as one likes
+        found[name] = Load(name, rate * weight, lag * weight, speed) if known and weight is not None else None
     return found
 
 
-def _passed_on(weight: float | None, rate_in: float | None, rate_out: float | None) -> float | None:
-    return None if weight is None or not rate_in or rate_out is None else weight * rate_out / rate_in
+def _averaged(operator: Operator, mean: Mean) -> Operator:
+    """The operator as a single instance with its means."""
+    rate_in, rate_out, busy = (mean(f"{operator.name} {what}") for what in ("in", "out", "busy"))
+    return Operator(operator.name, 1, rate_in, rate_out, busy=None if busy is None else min(busy, 1.0))
+
+
+def _passed_on(weight: float | None, operator: Operator) -> float | None:
+    each = selectivity(operator)
+    return None if weight is None or each is None else weight * each

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from penstock.core import Operator
-from penstock.models.operators import sources
+from penstock.models.operators import reads, selectivity, true_rate
+from penstock.models.topology import in_order, sources, upstream
 
 ROUNDING = 1e-9  # relative: 1e6 / 60 sentences/s at 1e5 / 60 each are 10 instances, not 10.000000000000002
 
@@ -32,25 +33,6 @@ class Plan:
     unknown: tuple[str, ...] = ()
 
 
-def true_rate(operator: Operator) -> float | None:
-    """Records/s that one instance could process if it never waited: Eq. 1, 5 and the quotient of Eq. 7.
-
-    >>> true_rate(Operator("o1", parallelism=2, rate_in=100, busy=0.25))
-    200.0
-    """
-    if operator.rate_in is None or operator.busy is None or operator.parallelism < 1:
-        return None
-    useful = operator.busy * operator.parallelism
-    return operator.rate_in / useful if useful > 0 and operator.rate_in > 0 else None
-
-
-def selectivity(operator: Operator) -> float | None:
-    """Records out per record in; as true as observed, since both rates share their useful time (Eq. 8)."""
-    if operator.rate_in is None or operator.rate_out is None or operator.rate_in <= 0:
-        return None
-    return operator.rate_out / operator.rate_in
-
-
 def source_rates(operators: Sequence[Operator], input_rate: float) -> dict[str, float] | None:
     """The input divided among the sources, in proportion to what each reads now; None if that is not known.
 
@@ -60,17 +42,17 @@ def source_rates(operators: Sequence[Operator], input_rate: float) -> dict[str, 
     feeding = sources(operators)
     if len(feeding) == 1:
         return {feeding[0].name: input_rate}
-    reads = {source.name: _reads(source) for source in feeding}
-    known = {name: rate for name, rate in reads.items() if rate is not None}
+    rates = {source.name: reads(source) for source in feeding}
+    known = {name: rate for name, rate in rates.items() if rate is not None}
     total = sum(known.values())
-    if not feeding or len(known) < len(reads) or (total <= 0 < input_rate):
+    if not feeding or len(known) < len(rates) or (total <= 0 < input_rate):
         return None
     return {name: input_rate * rate / total if total > 0 else 0.0 for name, rate in known.items()}
 
 
 def read_rate(operators: Sequence[Operator]) -> float | None:
     """Records/s that the sources read, or emit where they only do that."""
-    known = [rate for source in sources(operators) if (rate := _reads(source)) is not None]
+    known = [rate for source in sources(operators) if (rate := reads(source)) is not None]
     return sum(known) if known and len(known) == len(sources(operators)) else None
 
 
@@ -112,21 +94,10 @@ def plan(operators: Sequence[Operator], rates: Mapping[str, float], *, size_sour
 
 
 def topological(operators: Sequence[Operator]) -> tuple[Operator, ...] | None:
-    """Every operator after all of its upstream; None if there is a cycle. An unknown downstream is no operator."""
+    """Sources first, each after all that feed it; None if there is a cycle."""
     by_name = {operator.name: operator for operator in operators}
-    waiting = dict.fromkeys(by_name, 0)
-    for operator in operators:
-        for name in operator.downstream:
-            if name in waiting:
-                waiting[name] += 1
-    ready = [name for name, upstream in waiting.items() if upstream == 0]
-    for name in ready:  # grows while it is walked
-        for below in by_name[name].downstream:
-            if below in waiting:
-                waiting[below] -= 1
-                if waiting[below] == 0:
-                    ready.append(below)
-    return tuple(by_name[name] for name in ready) if len(ready) == len(by_name) else None
+    names = in_order(upstream(operators))
+    return tuple(by_name[name] for name in names) if len(names) == len(by_name) else None
 
 
 def instances(need: float) -> int:
@@ -171,7 +142,3 @@ def explain(operators: Sequence[Operator], model: Plan, most: int = 3) -> str:
     ]
     rest = len(neediest) - len(said)
     return ", ".join(said) + (f" and {rest} more operator{'s' * (rest > 1)} less" if rest else "")
-
-
-def _reads(source: Operator) -> float | None:
-    return source.rate_out if source.rate_in is None else source.rate_in

@@ -14,7 +14,7 @@ from typing import Literal
 
 from penstock.core import Operator
 from penstock.models.dataflow import ROUNDING
-from penstock.models.operators import sources
+from penstock.models.topology import sources
 
 MOST_SUSPENDED = 0.99  # suspended all the time, it would ask for infinitely many
 

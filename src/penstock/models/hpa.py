@@ -13,6 +13,8 @@ from enum import StrEnum
 from math import ceil
 from typing import Literal
 
+from penstock.core import Observation
+
 ALLOWANCE = 1000  # millicores: every worker has the same allowance here, so its size cancels out
 
 
@@ -149,3 +151,53 @@ class Pace:
 
     def _start(self, current: int, changes: Iterable[Moment], now: float) -> int:
         return current - sum(change.workers for change in since(changes, now - self.period))
+
+
+UP = Pace(pods=4, percent=100, period=15.0, select="max")  # Kubernetes' defaults
+DOWN = Pace(pods=0, percent=100, period=15.0, select="max")
+
+
+@dataclass(slots=True)
+class Behaviour:
+    """What damps the proposals: their windows and paces, and what was recommended and changed lately.
+
+    up_window, down_window: seconds over which the lowest, or the highest recommendation counts.
+    """
+
+    up_window: float = 0.0
+    down_window: float = 300.0
+    up: Pace = UP
+    down: Pace = DOWN
+    recommended: tuple[Moment, ...] = ()
+    changes: tuple[Moment, ...] = ()
+    requested: int | None = None
+
+    def learn(self, observation: Observation) -> None:
+        """Note a change of the worker count: what was only advised, or refused, never shows up in `requested`."""
+        now, requested = observation.at, observation.requested
+        self.recommended = tuple(m for m in self.recommended if m.at <= now)  # the clock may go back
+        if requested is None:
+            return
+        if self.requested is not None and requested != self.requested:
+            at = now if observation.last_rescale_at is None else observation.last_rescale_at
+            kept = since(self.changes, now - max(self.up.period, self.down.period))
+            self.changes = (*kept, Moment(at, requested - self.requested))
+        self.requested = requested
+
+    def begin(self, current: int, now: float) -> None:
+        """What runs at first counts as recommended, so that it is not scaled down before a window has passed."""
+        self.recommended = self.recommended or (Moment(now, current),)
+
+    def stabilised(self, current: int, desired: int, now: float) -> int:
+        """`desired`, or the best recommendation of its window; and remember it."""
+        self.begin(current, now)
+        up, down = self.up_window, self.down_window
+        workers = stabilise(current, desired, self.recommended, now, up_window=up, down_window=down)
+        self.recommended = (*since(self.recommended, now - max(up, down)), Moment(now, desired))
+        return workers
+
+    def ceiling(self, current: int, now: float) -> int:
+        return self.up.ceiling(current, self.changes, now)
+
+    def floor(self, current: int, now: float) -> int:
+        return self.down.floor(current, self.changes, now)

@@ -1,10 +1,15 @@
-"""What many policies share: the user's bounds, and the rest after a change of the worker count."""
+"""What many policies share: the user's bounds, the rest after a change of the worker count, and whether the job runs
+undisturbed, as who averages over minutes must not mix what was measured before a rescale, a restart or an outage with
+what is measured now.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from penstock.core import Decision, Observation, Reason
+
+JITTER = 5.0  # seconds by which a start reckoned from the uptime may seem to move without a restart
 
 
 def bounded(decision: Decision, least: int, most: int) -> Decision:
@@ -16,12 +21,18 @@ def bounded(decision: Decision, least: int, most: int) -> Decision:
     """
     wanted = decision.workers
     if wanted is not None and wanted > most:
-        sentence = f"{wanted} workers are more than the {most} allowed"
-        return replace(decision.but(most, Reason("bounds.max", sentence, {"max_workers": most})), parallelism={})
+        return decision.but(most, too_many(wanted, most))
     if wanted is not None and wanted < least:
-        sentence = f"{wanted} workers are fewer than the {least} required"
-        return replace(decision.but(least, Reason("bounds.min", sentence, {"min_workers": least})), parallelism={})
+        return decision.but(least, too_few(wanted, least))
     return decision
+
+
+def too_many(workers: int, most: int) -> Reason:
+    return Reason("bounds.max", f"{workers} workers are more than the {most} allowed", {"max_workers": most})
+
+
+def too_few(workers: int, least: int) -> Reason:
+    return Reason("bounds.min", f"{workers} workers are fewer than the {least} required", {"min_workers": least})
 
 
 @dataclass(slots=True)
@@ -68,3 +79,40 @@ class LastChange:
             return None
         sentence = f"The worker count changed {ago:.0f} s ago: no change before {cooldown:g} s have passed"
         return Reason("cooldown.resting", sentence, {"passed": ago, "cooldown": cooldown})
+
+
+@dataclass(slots=True)
+class Steadiness:
+    """Since when the job has run as it does now: with as many workers, and without a restart."""
+
+    since: float | None = None
+    requested: int | None = None
+    _started: float | None = None
+
+    def disturbed(self, observation: Observation) -> bool:
+        """Take in a sample; True when the job was rescaled or restarted since the last one, or is seen first."""
+        at, before = observation.at, self.requested
+        started = None if observation.uptime is None else at - observation.uptime
+        restarted = started is not None and self._started is not None and started > self._started + JITTER
+        rescaled = before is not None and observation.requested is not None and observation.requested != before
+        first = self.since is None
+        if first:
+            known = [t for t in (started, observation.last_rescale_at) if t is not None]
+            self.since = min(at, max(known, default=at))
+        elif restarted or rescaled or (self.since or 0.0) > at:  # or the clock went back
+            self.since = at
+        self._started = self._started if started is None else started
+        self.requested = before if observation.requested is None else observation.requested
+        return first or restarted or rescaled
+
+    def counts(self, observation: Observation, warm_up: float = 0.0) -> bool:
+        """Whether a sample tells what the job can do: all its workers are there, it is up and not standing still.
+
+        warm_up: seconds after a rescale or (re)start in which it does not.
+        """
+        known = observation.requested is not None and not observation.blind
+        whole = observation.workers is None or observation.workers == observation.requested
+        still = observation.processed_rate == 0 and (observation.input_rate or 0.0) > 0
+        down = observation.uptime is None and self._started is not None  # who told it before tells it while it runs
+        cold = self.since is not None and observation.at - self.since < warm_up
+        return known and whole and not still and not down and not cold

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
-from penstock.core import Batch, Observation, Reason, Worker
+from penstock.core import Batch, Fact, Observation, Reason, Worker
 
 FROZEN = 5  # as many equal samples in a row are no coincidence for measured floats
 MISSING = 0.2  # more than this share of an interval's samples missing is not a whole picture
@@ -144,7 +144,7 @@ class Trust:
         found = list(self._problems.values())
         for name, gone in self._without.items():
             if gone > MISSING * self._samples:
-                facts = {"field": name, "missing": gone, "samples": self._samples}
+                facts: dict[str, Fact] = {"field": name, "missing": gone, "samples": self._samples}
                 sentence = f"No sample of {name} in {gone} of the last {self._samples} observations"
                 found.append(Reason("metrics.missing", sentence, facts))
         if self._same >= FROZEN:

@@ -16,12 +16,14 @@ from penstock.policies.gesscale import Gesscale
 from penstock.policies.hpa import Hpa
 from penstock.policies.keda_lag import KedaLag
 from penstock.policies.mdl_nl_unaware import MdlNlUnaware
+from penstock.policies.phoebe import Phoebe
 from penstock.policies.spark_dra import SparkDra
 from penstock.policies.spark_dstreams import SparkDstreams
 from penstock.policies.static import Static
 from penstock.policies.thr_nl_aware import ThrNlAware
 from penstock.policies.thr_nl_unaware import ThrNlUnaware
 from penstock.policies.throughput_memory import ThroughputMemory
+from penstock.policies.twres import Twres
 from penstock.policies.varga_v1 import VargaV1
 from penstock.policies.varga_v2 import VargaV2
 from penstock.settings import Parameter, build, parameters
@@ -41,12 +43,14 @@ POLICIES: dict[str, type[Policy]] = {
     "hpa": Hpa,
     "keda-lag": KedaLag,
     "mdl-nl-unaware": MdlNlUnaware,
+    "phoebe": Phoebe,
     "spark-dra": SparkDra,
     "spark-dstreams": SparkDstreams,
     "static": Static,
     "thr-nl-aware": ThrNlAware,
     "thr-nl-unaware": ThrNlUnaware,
     "throughput-memory": ThroughputMemory,
+    "twres": Twres,
     "varga-v1": VargaV1,
     "varga-v2": VargaV2,
 }

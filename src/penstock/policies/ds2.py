@@ -30,7 +30,7 @@ from penstock.models.ds2 import (
     within,
 )
 from penstock.models.limits import LastChange, bounded
-from penstock.models.operators import Measures
+from penstock.models.operators import Measures, shared
 
 Sources = Literal["kept", "sized"]
 ActivateBy = Literal["max", "median"]
@@ -49,7 +49,8 @@ class Ds2(Policy):
     improvement: share by which a scale-up has to raise the achieved rate to have helped.
     unhelpful_limit: scale-ups in a row that did not help, after which there are no more until the job keeps up.
     combine: each: every operator apart; highest: one count for all, the highest; sum: operators share the workers.
-    sources: kept: sources keep their parallelism, as in the paper; sized: they are sized too, by the arriving rate.
+    sources: kept: sources keep their parallelism, as in the paper; sized: they are sized too, by the arriving rate,
+        as they are in any case where they have no workers of their own.
     """
 
     name: ClassVar[str] = "ds2"
@@ -94,7 +95,7 @@ class Ds2(Policy):
         for name, choices in (("activate_by", ActivateBy), ("combine", Combine), ("sources", Sources)):
             known = get_args(choices)
             check(getattr(self, name) in known, name, f"be one of {', '.join(known)}", getattr(self, name))
-        self._measures = Measures(self.interval)
+        self._measures = Measures(self.interval, parts=self.combine == "sum")
         self._trial = Trial(self.target_ratio, self.degradation, self.improvement)
 
     def learn(self, observation: Observation) -> None:
@@ -120,7 +121,7 @@ class Ds2(Policy):
         rates = source_rates(operators, now.target)
         if rates is None:
             return Decision.hold(current, _unknown("How much each source reads is not known"))
-        model = plan(operators, rates, size_sources=self.sources == "sized")
+        model = plan(operators, rates, size_sources=self.sources == "sized" or shared(operators))
         if model is None:
             sentence = "The dataflow has a cycle, which this model cannot size: no change"
             return Decision.hold(current, Reason("dataflow.cyclic", sentence))

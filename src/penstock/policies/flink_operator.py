@@ -18,10 +18,10 @@ from typing import ClassVar, Literal, get_args
 from penstock.core import Decision, Expectation, Fact, Observation, Operator, Option, Policy, Reason
 from penstock.errors import check
 from penstock.models.catch_up import Aims, Load, ScaleDowns, loads, readings
-from penstock.models.limits import bounded
-from penstock.models.means import SlidingMeans, Steadiness
+from penstock.models.limits import Steadiness, bounded
+from penstock.models.operators import job, shared
+from penstock.models.window import SlidingMeans
 
-JOB = "the job"
 Layout = Literal["apart", "shared"]
 
 
@@ -122,11 +122,11 @@ class FlinkOperator(Policy):
 
     def _operators(self, observation: Observation) -> tuple[Operator, ...]:
         busy = any(operator.busy is not None for operator in observation.operators)
-        if busy and self.layout == "apart":
+        if busy and self.layout == "apart" and not shared(observation.operators):
             return observation.operators
-        shares = [operator.busy for operator in observation.operators if operator.busy is not None]
-        share = min(1.0, sum(shares)) if busy else observation.cpu
-        return (Operator(JOB, observation.requested or 1, rate_in=observation.processed_rate, busy=share),)
+        whole = job(observation, observation.requested or 1)
+        used = sum(operator.busy or 0.0 for operator in observation.operators)
+        return (replace(whole, busy=min(1.0, used)) if busy else whole,)
 
     def _waiting(self, now: float) -> Reason | None:
         began = self._steadiness.since

@@ -19,10 +19,10 @@ from penstock.core import Decision, Expectation, Fact, Observation, Option, Poli
 from penstock.errors import check
 from penstock.models.backpressure import Flow, flows, readings
 from penstock.models.gesscale import Prospect, walk
-from penstock.models.limits import bounded
-from penstock.models.means import SlidingMeans, Steadiness
+from penstock.models.limits import Steadiness, bounded
 from penstock.models.placement import ByLatency, Choice, place, resized, shrinking, spread
 from penstock.models.scaling_law import Measurement, ScalingLaw, fit
+from penstock.models.window import SlidingMeans
 
 KEPT = 12  # measurements per operator; the newest, since a job changes
 NEARLY = 0.9  # decisions come on a grid and samples a little late: nearly a minute is a minute

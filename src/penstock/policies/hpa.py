@@ -14,18 +14,8 @@ from typing import ClassVar, Literal, get_args
 
 from penstock.core import Decision, Fact, Observation, Policy, Reason, Worker
 from penstock.errors import check
-from penstock.models.hpa import (
-    ALLOWANCE,
-    Moment,
-    Pace,
-    Proposal,
-    Reading,
-    Tolerance,
-    Verdict,
-    propose,
-    since,
-    stabilise,
-)
+from penstock.models.hpa import ALLOWANCE, Behaviour, Pace, Proposal, Reading, Tolerance, Verdict, propose
+from penstock.models.limits import bounded, too_few, too_many
 
 Select = Literal["max", "min", "disabled"]
 
@@ -61,9 +51,7 @@ class Hpa(Policy):
     scale_down_period: float = 15.0
     scale_down_select: Select = "max"
     scale_down_stabilisation: float = 300.0
-    _recommended: tuple[Moment, ...] = field(default=(), init=False, repr=False)
-    _changes: tuple[Moment, ...] = field(default=(), init=False, repr=False)
-    _requested: int | None = field(default=None, init=False, repr=False)
+    _behaviour: Behaviour = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,27 +65,21 @@ class Hpa(Policy):
             check(pace.select in get_args(Select), f"{scale}_select", "be max, min or disabled", pace.select)
             ruled = pace.select == "disabled" or pace.pods > 0 or pace.percent > 0
             check(ruled, f"{scale}_percent", f"be above 0 when {scale}_pods is 0", pace.percent)
+        windows = self.scale_up_stabilisation, self.scale_down_stabilisation
+        self._behaviour = Behaviour(*windows, self._pace("up"), self._pace("down"))
 
     def learn(self, observation: Observation) -> None:
-        """Note a change of the worker count: what was only advised, or refused, never shows up in `requested`."""
-        if observation.requested is None:
-            return
-        if self._requested is not None and observation.requested != self._requested:
-            at = observation.at if observation.last_rescale_at is None else observation.last_rescale_at
-            kept = since(self._changes, observation.at - max(self.scale_up_period, self.scale_down_period))
-            self._changes = (*kept, Moment(at, observation.requested - self._requested))
-        self._requested = observation.requested
+        self._behaviour.learn(observation)
 
     def decide(self, observation: Observation) -> Decision:
         current = observation.requested
         if current is None:
             return Decision.hold(None, Reason("cpu.unknown", "How many workers were asked for is not known: no change"))
-        if not self._recommended:  # so that what runs is not scaled down before a window has passed
-            self._recommended = (Moment(observation.at, current),)
+        self._behaviour.begin(current, observation.at)
         if current > self.max_workers:
-            return Decision(self.max_workers, (_bounds_max(current, self.max_workers),))
+            return Decision(self.max_workers, (too_many(current, self.max_workers),))
         if current < self.min_workers:
-            return Decision(self.min_workers, (_bounds_min(current, self.min_workers),))
+            return Decision(self.min_workers, (too_few(current, self.min_workers),))
         target, reading = round(self.target_cpu * 100), _reading(observation, current)
         proposal = propose(current, reading, target, Tolerance(self.tolerance_up, self.tolerance_down))
         if proposal is None:
@@ -112,12 +94,14 @@ class Hpa(Policy):
 
     def _stabilise(self, decision: Decision, current: int, now: float) -> Decision:
         desired = decision.workers or 0
-        up, down = self.scale_up_stabilisation, self.scale_down_stabilisation
-        workers = stabilise(current, desired, self._recommended, now, up_window=up, down_window=down)
-        self._recommended = (*since(self._recommended, now - max(up, down)), Moment(now, desired))
+        workers = self._behaviour.stabilised(current, desired, now)
         if workers == desired:
             return decision
-        way, best, window = ("up", "lowest", up) if desired >= current else ("down", "highest", down)
+        way, best, window = (
+            ("up", "lowest", self.scale_up_stabilisation)
+            if desired >= current
+            else ("down", "highest", self.scale_down_stabilisation)
+        )
         sentence = f"{workers}, the {best} recommendation of the last {window:g} s, comes before {desired}"
         facts: dict[str, Fact] = {"desired": desired, "stabilised": workers, "window": window}
         return decision.but(workers, Reason(f"hpa.stabilised_{way}", sentence, facts))
@@ -125,18 +109,14 @@ class Hpa(Policy):
     def _limit(self, decision: Decision, current: int, now: float) -> Decision:
         desired = decision.workers or 0
         if desired > current:
-            limit = self._pace("up").ceiling(current, self._changes, now)
+            limit = self._behaviour.ceiling(current, now)
             if desired > limit < self.max_workers:
-                return decision.but(limit, _paced("up", desired, limit, self._pace("up")))
-            if desired > self.max_workers:
-                return decision.but(self.max_workers, _bounds_max(desired, self.max_workers))
+                return decision.but(limit, _paced("up", desired, limit, self._behaviour.up))
         if desired < current:
-            limit = self._pace("down").floor(current, self._changes, now)
+            limit = self._behaviour.floor(current, now)
             if desired < limit > self.min_workers:
-                return decision.but(limit, _paced("down", desired, limit, self._pace("down")))
-            if desired < self.min_workers:
-                return decision.but(self.min_workers, _bounds_min(desired, self.min_workers))
-        return decision
+                return decision.but(limit, _paced("down", desired, limit, self._behaviour.down))
+        return bounded(decision, self.min_workers, self.max_workers)
 
     def _pace(self, way: str) -> Pace:
         return Pace(*(getattr(self, f"scale_{way}_{rule}") for rule in ("pods", "percent", "period", "select")))
@@ -184,11 +164,3 @@ def _paced(way: str, desired: int, limit: int, pace: Pace) -> Reason:
         return Reason(f"hpa.scale_{way}_disabled", f"Scaling {way} is disabled: {limit} instead of {desired}", facts)
     sentence = f"{limit} instead of {desired}: that is as far {way} as one may go in {pace.period:g} s"
     return Reason(f"hpa.scale_{way}_limited", sentence, facts)
-
-
-def _bounds_max(workers: int, most: int) -> Reason:
-    return Reason("bounds.max", f"{workers} workers are more than the {most} allowed", {"max_workers": most})
-
-
-def _bounds_min(workers: int, least: int) -> Reason:
-    return Reason("bounds.min", f"{workers} workers are fewer than the {least} required", {"min_workers": least})

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from penstock.core import Decision, Fact, Observation, Reason
 from penstock.errors import check
-from penstock.models.hpa import Moment, Tolerance
+from penstock.models.hpa import Tolerance
 from penstock.models.limits import bounded
 from penstock.policies.hpa import Hpa
 
@@ -65,8 +65,7 @@ class KedaLag(Hpa):
         if current is None or lag is None:
             return Decision.hold(current, Reason("lag.unknown", "The lag is not known: no change"))
         now = observation.at
-        if not self._recommended:  # so that what runs is not scaled down before a window has passed
-            self._recommended = (Moment(now, current),)
+        self._behaviour.begin(current, now)
         if not self.min_workers <= current <= self.max_workers:
             reason = Reason("lag.not_looked_at", f"{current} workers are out of bounds before any lag is looked at")
             return bounded(Decision(current, (reason,)), self.min_workers, self.max_workers)

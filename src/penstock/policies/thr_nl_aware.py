@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from penstock.core import Decision, Fact, Observation, Policy, Reason
 from penstock.errors import check
-from penstock.models.limits import bounded
-from penstock.models.means import SlidingMeans, Steadiness
+from penstock.models.limits import Steadiness, bounded
 from penstock.models.placement import ByLatency, Choice, place
+from penstock.models.window import SlidingMeans
 
 
 @dataclass

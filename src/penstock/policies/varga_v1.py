@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from penstock.core import Decision, Fact, Observation, Policy, Reason
 from penstock.errors import check
-from penstock.models.hpa import Tolerance
+from penstock.models.hpa import Behaviour, Tolerance
 from penstock.models.limits import bounded
 from penstock.models.operators import seen
-from penstock.models.varga import Behaviour, proposal, relative_lag_change, utilisation
+from penstock.models.varga import proposal, relative_lag_change, utilisation
 from penstock.models.window import Window
 
 
@@ -53,7 +53,7 @@ class VargaV1(Policy):
         for name in ("lag_threshold", "tolerance", "scale_down_stabilisation"):
             check(getattr(self, name) >= 0, name, "be 0 or more", getattr(self, name))
         check(self.window > 0, "window", "be above 0 seconds", self.window)
-        self._lag, self._behaviour = Window(self.window), Behaviour(self.scale_down_stabilisation)
+        self._lag, self._behaviour = Window(self.window), Behaviour(down_window=self.scale_down_stabilisation)
 
     def learn(self, observation: Observation) -> None:
         self._lag.add(observation.at, observation.backlog)
@@ -106,8 +106,8 @@ class VargaV1(Policy):
             window = self.scale_down_stabilisation
             sentence = f"{workers}, the highest recommendation of the last {window:g} s, comes before {desired}"
             return wish.but(workers, Reason("varga.stabilised", sentence, {"desired": desired, "window": window}))
-        limit = self._behaviour.paced(current, min(desired, self.max_workers), now)
-        if limit < min(desired, self.max_workers):
+        limit = self._behaviour.ceiling(current, now)
+        if current < desired > limit < self.max_workers:
             sentence = f"{limit} instead of {desired}: that is as far up as one may go in 15 s"
             return wish.but(limit, Reason("varga.paced", sentence, {"desired": desired, "limit": limit}))
         return wish

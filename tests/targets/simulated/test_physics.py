@@ -86,13 +86,13 @@ def test_records_in_are_processed_or_waiting(
 
 
 @settings(max_examples=25, deadline=None)
-@given(loads, st.integers(1, 11), st.sampled_from([PLAIN, BATCHES]))
+@given(loads, st.integers(1, 11), st.sampled_from([PLAIN, replace(BATCHES, batch_limit=2000.0)]))
 def test_more_workers_are_never_slower(load: Steps, workers: int, profile: Profile) -> None:
     few, more = (watch(SimulatedTarget(profile, load, workers=n), 160).series() for n in (workers, workers + 1))
     if profile.engine == "continuous":
         assert (more.backlog <= few.backlog + 1e-6).all()
     else:  # batches end at other instants, so only the whole can be compared: no more left than one batch's worth
-        assert more.backlog[-1] <= few.backlog[-1] + 4 * max(load.levels) + 1
+        assert more.backlog[-1] <= few.backlog[-1] + profile.batch_limit * (workers + 1)
 
 
 @pytest.mark.parametrize("profile", [PLAIN, BATCHES, load("flink-wordcount")], ids=["plain", "batches", "wordcount"])

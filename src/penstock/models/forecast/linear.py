@@ -15,10 +15,8 @@ from penstock.models.forecast.series import Series
 
 
 @dataclass
-class Last(Forecaster):
-    """The mean of the last interval, all the way."""
-
-    name: ClassVar[str] = "last"
+class _OfSeries(Forecaster):
+    """All that they learn is the series."""
 
     series: Series = field(init=False, repr=False)
 
@@ -28,6 +26,13 @@ class Last(Forecaster):
 
     def learn(self, at: float, rate: float | None) -> None:
         self.series.learn(at, rate)
+
+
+@dataclass
+class Last(_OfSeries):
+    """The mean of the last interval, all the way."""
+
+    name: ClassVar[str] = "last"
 
     def forecast(self) -> Forecast | None:
         past = self.series.past()
@@ -38,19 +43,10 @@ class Last(Forecaster):
 
 
 @dataclass
-class Linear(Forecaster):
+class Linear(_OfSeries):
     """A straight line through the samples of the last interval, cut to [0, 3 x the recent maximum]."""
 
     name: ClassVar[str] = "linear"
-
-    series: Series = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.series = Series(self.interval)
-
-    def learn(self, at: float, rate: float | None) -> None:
-        self.series.learn(at, rate)
 
     def forecast(self) -> Forecast | None:
         past = self.series.past()

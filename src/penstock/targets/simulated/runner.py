@@ -46,6 +46,7 @@ def run(
     curious = type(policy).learn is not Policy.learn
     keen = [guard for guard in guards if not (isinstance(guard, Rail) and type(guard).learn is Rail.learn)]
     made: list[Made] = []
+    asked: Decision | None = None
     # As in the loop, the first sample is due at once, and the others are on a grid from there.
     due = now = clock.now()
     samples = [target.observe()]
@@ -60,7 +61,9 @@ def run(
             decision = guard.check(last, decision)
         if on_decision is not None:
             on_decision(last, decision)
-        made.append(Made(last.at, decision, _carry_out(target, last, decision)))
+        carried_out = decision.is_change(last, asked) and _carry_out(target, decision)
+        asked = decision if carried_out else asked
+        made.append(Made(last.at, decision, carried_out))
         due += policy.period * (floor((last.at - due) / policy.period) + 1)
         steps = -floor((now - due) / sample_every)  # up to the first sample at which a decision is due
         until = now + steps * sample_every
@@ -72,12 +75,7 @@ def run(
         now = until
 
 
-def _carry_out(target: SimulatedTarget, seen: Observation, decision: Decision) -> bool:
-    if decision.workers is None and not decision.parallelism and not decision.nodes:
-        return False
-    plain = not decision.parallelism and not decision.nodes
-    if plain and (seen.requested is None or decision.workers == seen.requested):
-        return False
+def _carry_out(target: SimulatedTarget, decision: Decision) -> bool:
     try:
         target.reconfigure(decision)
     except Refused:  # the loop would note it and go on

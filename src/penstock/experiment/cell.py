@@ -1,0 +1,430 @@
+"""One simulated run as plain data in, and a row of measures as plain data out: the unit that a matrix is made of.
+
+A `Cell` says all there is to say about a run (job, load, policy, seed), so that any process, here or on a Spark
+executor, makes the same `Row` of it. Numbers are kept to nine digits: what a processor does with the last bits of a sum
+is no part of a result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import guards, policies, workloads
+from penstock.core import Decision, Guard, Observation, Policy, Reason
+from penstock.errors import ConfigError, check
+from penstock.experiment.reach import Reach, reach
+from penstock.measures import Disturbance, Series, distribution, elasticity, excess_time, latency, recoveries
+from penstock.measures import backlog as backlog_of
+from penstock.measures import downtime as downtime_of
+from penstock.measures.series import mean
+from penstock.models import limit
+from penstock.targets.simulated import Made, Profile, SimulatedTarget, profile_of, run
+from penstock.targets.simulated import load as profile_named
+from penstock.workloads import Load
+
+ORACLE = "oracle"  # not a policy that anybody could run: it knows the whole load
+POINTS = 240  # of a run's lines in a figure
+SHARES = 101  # of its latency distribution
+DIGITS = 9
+LEAST_TARGET = 60.0
+ORACLE_TICK = 60.0
+HOUR = 3600.0
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One run: a policy on a load on a job, with a seed.
+
+    group: what is compared side by side; policy: what its settings are called there.
+    settings: the policy's table, with its name; profile, workload: a name or a table.
+    peak_share, peak_workers: the load's peak as a share of what so many workers can do, instead of its own.
+    parallelism: instances of each operator at first, where operators scale apart.
+    guards: settings of the usual rails; None for none, as in the papers.
+    latency_target: seconds that a record may wait under the oracle; unset: twice what a rescale takes, 60 at least.
+    failures: seconds after the start at which a worker is lost.
+    """
+
+    group: str
+    policy: str
+    settings: Mapping[str, Any]
+    profile: str | Mapping[str, Any]
+    workload: Mapping[str, Any]
+    seed: int
+    min_workers: int = 1
+    max_workers: int
+    initial_workers: int
+    number: int = 0
+    title: str = ""
+    peak_share: float | None = None
+    peak_workers: int | None = None
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+    sample_every: float = 1.0
+    guards: Mapping[str, float] | None = None
+    latency_target: float | None = None
+    price: float | None = None
+    failures: tuple[float, ...] = ()
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def of(cls, text: str) -> Cell:
+        """The cell that `to_json` wrote."""
+        document = json.loads(text)
+        return cls(**{**document, "failures": tuple(document["failures"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What came of a cell; None is unknown. Seconds, records, workers; shares are 0..1.
+
+    latency_*: of the 95th percentile over time, nothing left out; latency_known: share of the time it is known for.
+    over_target: share of that time above the latency target.
+    workers_*, accuracy_*, timeshare_*: against the fewest workers that the load needed at each instant,
+    which are ideal_workers on average.
+    recovery_rescale, recovery_failure: mean seconds until all was normal again, where that was seen.
+    capacity_error, forecast_error: what decisions expected against what was true, as a share of it.
+    note: why there is nothing. lines: load, workers, latency, backlog over time and decisions, as JSON.
+    """
+
+    number: int
+    group: str
+    policy: str
+    name: str
+    profile: str
+    seed: int
+    duration: float
+    max_workers: int
+    latency_target: float
+    ideal_workers: float
+    average_workers: float | None = None
+    worker_seconds: float | None = None
+    money: float | None = None
+    latency_mean: float | None = None
+    latency_p50: float | None = None
+    latency_p95: float | None = None
+    latency_p99: float | None = None
+    latency_max: float | None = None
+    latency_known: float | None = None
+    over_target: float | None = None
+    rescales: int | None = None
+    rescales_out: int | None = None
+    rescales_in: int | None = None
+    downtime: float | None = None
+    backlog_mean: float | None = None
+    backlog_max: float | None = None
+    backlog_end: float | None = None
+    accuracy_over: float | None = None
+    accuracy_under: float | None = None
+    workers_over: float | None = None
+    workers_under: float | None = None
+    timeshare_over: float | None = None
+    timeshare_under: float | None = None
+    excess_time: float | None = None
+    recovery_rescale: float | None = None
+    recovery_failure: float | None = None
+    capacity_error: float | None = None
+    forecast_error: float | None = None
+    cpu_mean: float | None = None
+    records_in: float | None = None
+    note: str = ""
+    lines: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a cell is made of, checked."""
+
+    profile: Profile
+    load: Load
+    policy: Policy | None  # None for the oracle, which is planned when it is run
+    guards: tuple[Guard, ...]
+    reach: Reach
+    latency_target: float
+
+
+def parts(cell: Cell) -> Parts:
+    """The objects of a cell, or a ConfigError that says what is wrong with it."""
+    profile = profile_named(cell.profile) if isinstance(cell.profile, str) else _profile(cell.profile)
+    most = cell.max_workers
+    allowed = profile.max_workers * (len(profile.operators) if profile.scaling == "operators" else 1)
+    check(most <= allowed, "max_workers", f"be at most {allowed}, the most of this profile", most)
+    can = reach(profile, max(most, cell.peak_workers or 0), cell.seed)
+    table = dict(cell.workload)
+    if cell.peak_share is not None:
+        table["scale_to"] = cell.peak_share * can.capacity(cell.peak_workers or most)
+    load = workloads.make_from(table)
+    settings = {key: value for key, value in cell.settings.items() if key != "name"}
+    policy = None
+    if cell.settings["name"] != ORACLE:
+        bounds = {"min_workers": cell.min_workers, "max_workers": most}
+        policy = policies.make(cell.settings["name"], **bounds, **settings)
+    rails = () if cell.guards is None else guards.default(cell.min_workers, most, **cell.guards)
+    target = cell.latency_target
+    if target is None:
+        target = max(LEAST_TARGET, 2 * _stop(profile, profile.downtime_out))
+    check(isfinite(target) and target > 0, "latency_target", "be above 0 seconds", target)
+    return Parts(profile, load, policy, rails, can, target)
+
+
+def execute(cell: Cell) -> Row:
+    """Make the run and measure it."""
+    made_of = parts(cell)
+    profile, load = made_of.profile, made_of.load
+    seconds = np.arange(0.5, load.duration)
+    demand = made_of.reach.ideal(load.rates(seconds), cell.min_workers, cell.max_workers)
+    known: dict[str, Any] = {
+        "number": cell.number,
+        "group": cell.group,
+        "policy": cell.policy,
+        "name": cell.settings["name"],
+        "profile": cell.profile if isinstance(cell.profile, str) else str(cell.profile.get("name", "")),
+        "seed": cell.seed,
+        "duration": load.duration,
+        "max_workers": cell.max_workers,
+        "latency_target": made_of.latency_target,
+        "ideal_workers": float(demand.mean()),
+    }
+    policy, first = made_of.policy, cell.initial_workers
+    if policy is None:
+        try:
+            policy = _plan(cell, made_of)
+        except ConfigError as error:
+            return _row(known | {"note": str(error)})
+        first = policy.workers(0.0)
+    parallelism = dict(cell.parallelism) or None
+    target = SimulatedTarget(
+        profile,
+        load,
+        workers=sum(parallelism.values()) if parallelism else first,
+        parallelism=parallelism if not isinstance(policy, Scripted) else policy.reach.parallelism(first),
+        seed=cell.seed,
+    )
+    for at in cell.failures:
+        target.fail(at)
+    watch = _Watch()
+    made = run(
+        target,
+        policy,
+        made_of.guards,
+        duration=load.duration,
+        sample_every=cell.sample_every,
+        on_decision=watch,
+    )
+    watch.look(target.observe())
+    return _row(known | _measured(cell, made_of, target, watch, made, policy))
+
+
+class _Watch:
+    """Which rescales there were, from what is seen at each decision: at most one happens between two of them."""
+
+    def __init__(self) -> None:
+        self.seen: list[Observation] = []
+
+    def __call__(self, observation: Observation, _decision: Decision) -> None:
+        self.look(observation)
+
+    def look(self, observation: Observation) -> None:
+        last = self.seen[-1] if self.seen else None
+        if last is None or observation.last_rescale_at != last.last_rescale_at:
+            self.seen.append(observation)
+
+    def rescales(self) -> list[tuple[float, int, int]]:
+        """When, from how many, to how many."""
+        found = []
+        for before, after in zip(self.seen, self.seen[1:], strict=False):
+            at = after.last_rescale_at
+            found.append((0.0 if at is None else at, before.requested or 0, after.requested or 0))
+        return found
+
+
+def _measured(
+    cell: Cell, made_of: Parts, target: SimulatedTarget, watch: _Watch, made: list[Made], policy: Policy
+) -> dict[str, Any]:
+    truth = target.series()
+    series = Series.ticks(
+        1.0,
+        workers=truth.workers,
+        input_rate=truth.input_rate,
+        processed_rate=truth.processed_rate,
+        backlog=truth.backlog,
+        latency=truth.p95,
+    )
+    changes = watch.rescales()
+    late = latency(series, made_of.latency_target)
+    held = backlog_of(series)
+    capacities = made_of.reach.capacities[: cell.max_workers]
+    follows = elasticity(series, capacities, max_workers=cell.max_workers, min_workers=cell.min_workers)
+    stirred = [Disturbance(at, "rescale") for at, _, _ in changes]
+    stirred += [Disturbance(at, "failure") for at in cell.failures]
+    ended = recoveries(series, stirred)
+    healed = {
+        cause: [r.seconds for r in ended if r.cause == cause and r.seconds is not None and not r.interrupted]
+        for cause in ("rescale", "failure")
+    }
+    paid = float(truth.workers.sum())
+    lines = _lines(truth.input_rate, truth.workers, truth.p95, truth.backlog)
+    lines["quantiles"] = _quantiles(series)
+    lines["decisions"] = [
+        [_short(m.at), m.decision.workers, dict(m.decision.parallelism)] for m in made if m.carried_out
+    ]
+    lines["rescales"] = [[_short(at), before, after] for at, before, after in changes]
+    lines["failures"] = [[_short(r.at), _short(r.seconds), r.interrupted] for r in ended if r.cause == "failure"]
+    return {
+        "average_workers": paid / len(truth.workers),
+        "worker_seconds": paid,
+        "money": None if cell.price is None else paid / HOUR * cell.price,
+        **{f"latency_{name}": getattr(late, name) for name in ("mean", "p50", "p95", "p99", "max")},
+        "latency_known": late.known / len(truth.workers),
+        "over_target": late.over_target,
+        "rescales": len(changes),
+        "rescales_out": sum(after > before for _, before, after in changes),
+        "rescales_in": sum(after < before for _, before, after in changes),
+        "downtime": downtime_of(series),
+        **{f"backlog_{name}": getattr(held, name) for name in ("mean", "max", "end")},
+        **({} if follows is None else {key: value for key, value in asdict(follows).items() if key != "known"}),
+        "excess_time": excess_time(series, made_of.reach.capacities),
+        **{f"recovery_{cause}": sum(found) / len(found) if found else None for cause, found in healed.items()},
+        "capacity_error": _capacity_error(made, made_of.reach),
+        "forecast_error": _forecast_error(made, truth.input_rate, policy),
+        "cpu_mean": mean(truth.cpu, np.ones(len(truth.cpu))),
+        "records_in": float(truth.input_rate.sum()),
+        "lines": json.dumps(lines, separators=(",", ":")),
+    }
+
+
+def _capacity_error(made: list[Made], can: Reach) -> float | None:
+    """Sum of errors over sum of what was true (WAPE), over all decisions that expected a capacity."""
+    pairs = [
+        (m.decision.expects.capacity, can.capacity(m.decision.workers))
+        for m in made
+        if m.decision.expects is not None and m.decision.expects.capacity is not None and m.decision.workers
+    ]
+    return _wape(pairs)
+
+
+def _forecast_error(made: list[Made], load: Floats, policy: Policy) -> float | None:
+    """The same of the peaks that were expected within the policy's horizon."""
+    horizon = int(getattr(policy, "horizon", 0.0) / getattr(policy, "time_scale", 1.0))
+    pairs = [
+        (m.decision.expects.peak, float(load[int(m.at) : int(m.at) + horizon].max()))
+        for m in made
+        if m.decision.expects is not None and m.decision.expects.peak is not None and m.at + horizon <= len(load)
+    ]
+    return _wape(pairs) if horizon else None
+
+
+def _wape(pairs: list[tuple[float, float]]) -> float | None:
+    total = sum(true for _, true in pairs)
+    return sum(abs(expected - true) for expected, true in pairs) / total if total > 0 else None
+
+
+@dataclass
+class Scripted(Policy):
+    """The oracle's plan, carried out as written: an ordinary run then says what it is worth.
+
+    plan: workers in each tick; tick: its seconds.
+    """
+
+    name: ClassVar[str] = ORACLE
+
+    plan: tuple[int, ...] = ()
+    tick: float = ORACLE_TICK
+    reach: Reach = field(default_factory=lambda: Reach(()))
+
+    def workers(self, at: float) -> int:
+        return self.plan[min(int(at // self.tick), len(self.plan) - 1)]
+
+    def decide(self, observation: Observation) -> Decision:
+        workers = self.workers(observation.at)
+        reason = Reason("oracle.plan", f"{workers} workers, as planned with all that is to come")
+        if workers == observation.requested:
+            return Decision.hold(workers, reason)
+        return Decision(
+            workers,
+            (reason,),
+            parallelism=self.reach.parallelism(workers) or {},
+            nodes=self.reach.nodes(workers),
+        )
+
+
+def _plan(cell: Cell, made_of: Parts) -> Scripted:
+    profile, load = made_of.profile, made_of.load
+    tick = max(1.0, min(ORACLE_TICK, float(int(load.duration / 30))))
+    ticks = max(1, int(load.duration // tick))
+    rates = load.rates(np.arange(0.5, ticks * tick)).reshape(ticks, int(tick)).mean(axis=1)
+    live = profile.rescaling == "live"
+    plan = limit.oracle(
+        rates,
+        made_of.reach.capacities[: cell.max_workers],
+        tick=tick,
+        min_workers=max(cell.min_workers, made_of.reach.least),
+        max_workers=cell.max_workers,
+        latency_target=made_of.latency_target,
+        downtime_out=0.0 if live else _stop(profile, profile.downtime_out),
+        downtime_in=0.0 if live else _stop(profile, profile.downtime_in),
+        replay=0.0 if live or profile.savepoint else profile.checkpoint_interval / 2,
+    )
+    return Scripted(
+        min_workers=cell.min_workers,
+        max_workers=cell.max_workers,
+        interval=tick,
+        plan=tuple(int(n) for n in plan.workers),
+        tick=tick,
+        reach=made_of.reach,
+    )
+
+
+def _stop(profile: Profile, downtime: float) -> float:
+    """Seconds of full speed that a rescale costs: the stop, and what warming up loses."""
+    return downtime + profile.warmup * (1 - profile.warmup_speed) / 2
+
+
+def _profile(table: Mapping[str, Any]) -> Profile:
+    return profile_of(str(table.get("name", "profile")), {key: value for key, value in table.items() if key != "name"})
+
+
+def _lines(load: Floats, workers: Floats, late: Floats, waiting: Floats) -> dict[str, Any]:
+    """The run at a few hundred instants: means of load and latency, the workers at the end, the highest backlog."""
+    length = max(1, -(-len(load) // POINTS))
+    rows = range(0, len(load), length)
+    means = [late[at : at + length] for at in rows]
+    return {
+        "every": length,
+        "load": [_short(float(load[at : at + length].mean())) for at in rows],
+        "workers": [int(workers[min(at + length, len(workers)) - 1]) for at in rows],
+        "latency": [_short(float(np.nanmean(part))) if np.isfinite(part).any() else None for part in means],
+        "backlog": [_short(float(waiting[at : at + length].max())) for at in rows],
+    }
+
+
+def _quantiles(series: Series) -> list[float | None]:
+    spread = distribution(series.latency, series.seconds)
+    return [_short(spread.quantile(share)) for share in np.linspace(0.0, 1.0, SHARES)]
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
+
+
+def _row(known: Mapping[str, Any]) -> Row:
+    """With floats to nine digits, and nothing that is not a number."""
+    kept: dict[str, Any] = {}
+    for each in fields(Row):
+        value = known.get(each.name, each.default)
+        if isinstance(value, float):
+            value = float(f"{value:.{DIGITS}g}") if isfinite(value) else None
+        kept[each.name] = value
+    return Row(**kept)
+
+
+__all__ = ["ORACLE", "Cell", "Parts", "Row", "execute", "parts"]
