@@ -96,6 +96,11 @@ TABLE: dict[str, tuple[list[Observation], int | None, str]] = {
     "no load measured": ([replace(s, input_rate=None) for s in steady(1500)], 4, "load.unknown"),
     "no CPU measured": ([replace(s, per_worker=()) for s in steady(1500)], 4, "capacity.unknown"),
     "warming up": ([replace(s, uptime=s.at / 10) for s in steady(1500)], 4, "capacity.unknown"),
+    "three samples of an idle moment, then a surge": (
+        [*steady(4, 3), *(replace(seen(t, 3000.0), per_worker=()) for t in (3.0, 4.0))],
+        4,
+        "capacity.unknown",
+    ),
     "within the grace period": ([replace(s, last_rescale_at=500.0) for s in steady(6000)], 4, "daedalus.grace"),
     "soon after a rescale, and enough": (
         [replace(s, last_rescale_at=300.0) for s in steady(1500)],

@@ -147,6 +147,11 @@ class Capacity:
         seen = self._full.mean if self._full.weight >= FEWEST else None
         return 1.0 if seen is None else min(max(seen, LOWEST_CEILING), 1.0)
 
+    @property
+    def samples(self) -> float:
+        """How many samples, faded with age, of the worker that showed the fewest."""
+        return min((self._pairs[name].weight for name in self._members), default=0.0)
+
     def line(self, name: str) -> Line | None:
         """The line of one worker, as it stands."""
         pooled = self._pooled()

@@ -13,7 +13,7 @@ from typing import Literal
 
 from penstock.core import Fact, Observation, Reason
 from penstock.models.anomaly import Recoveries, Recovery
-from penstock.models.capacity import Capacity, warm
+from penstock.models.capacity import FEWEST, Capacity, warm
 from penstock.models.forecast import Outlook, Scored
 from penstock.models.recovery import Downtimes, Way, recovery_time
 from penstock.models.sanity import Trust, checked
@@ -55,6 +55,9 @@ class Knowledge:
     """Everything learned about a job.
 
     warm_up: seconds after the job's start in which nothing is learned about capacity.
+    predicted: seconds to recover at each scale-out, as last reckoned.
+    acquainted: enough was seen of the workers, once, to plan on what they can do: the first sample of a job may be of an
+        idle moment, in which all CPU looks like work.
     """
 
     capacity: Capacity
@@ -65,6 +68,7 @@ class Knowledge:
     loop: Loop = field(default_factory=Loop)
     trust: Trust = field(default_factory=Trust)
     predicted: dict[int, float | None] = field(default_factory=dict)
+    acquainted: bool = False
     _arrivals: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
     _last: Observation | None = None
 
@@ -114,6 +118,7 @@ class Knowledge:
                 return
         ready = warm(o.per_worker, o.at)
         self.capacity.learn(o.at, ready, whole=len(ready) == o.workers == o.requested, full=_full(o))
+        self.acquainted = self.acquainted or self.capacity.samples > FEWEST - 1
 
     def _watch(self, o: Observation, last: Observation | None) -> None:
         """When a rescale or failure began to hurt, when it was over, and what to expect of the next."""

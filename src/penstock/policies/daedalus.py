@@ -144,7 +144,7 @@ class Daedalus(Policy):
             return Decision.hold(current, Reason("metrics.blind", "Nothing is measured now: no change"))
         if load is None or outlook is None:
             return Decision.hold(current, Reason("load.unknown", "No load was measured since the last loop: no change"))
-        if self._known.capacity.at(current) is None:
+        if not self._known.acquainted or self._known.capacity.at(current) is None:
             return Decision.hold(
                 current, Reason("capacity.unknown", "What a worker can do is not known yet: no change")
             )
