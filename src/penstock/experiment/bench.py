@@ -26,7 +26,7 @@ from penstock.experiment import capacity, spec
 from penstock.experiment.pipeline import Pipeline
 from penstock.workloads import Load
 
-TIME_SCALE = 15.0  # how many times faster than in the paper every policy's clock runs: half of what the load is compressed by
+TIME_SCALE = 15.0  # how many times faster than in the paper every policy's clock runs; the load is compressed 30 times
 PEAK = 0.8  # of what the most workers can do: "scaled so that the maximum … is less than this throughput", sec. 4.2
 MINUTES = 12.0
 MOST = 6
