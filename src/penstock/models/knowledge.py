@@ -56,8 +56,8 @@ class Knowledge:
 
     warm_up: seconds after the job's start in which nothing is learned about capacity.
     predicted: seconds to recover at each scale-out, as last reckoned.
-    acquainted: enough was seen of the workers, once, to plan on what they can do: the first sample of a job may be of an
-        idle moment, in which all CPU looks like work.
+    acquainted: enough was seen of the workers, once, to plan on what they can do: the first sample of a job may be of
+        an idle moment, in which all CPU looks like work.
     """
 
     capacity: Capacity
