@@ -58,7 +58,8 @@ def test_what_is_observed(pipeline: Pipeline) -> None:
         seen.append(pipeline.target.observe())
         now = seen[-1]
         rates = (now.input_rate, now.processed_rate, now.latency, now.batch)
-        return all(value is not None for value in rates) and all(
+        whole = all(value is not None for value in rates) and bool(now.operators)
+        return whole and all(
             w.cpu is not None and w.rate is not None and w.ready_at is not None for w in now.per_worker
         )
 
@@ -70,6 +71,14 @@ def test_what_is_observed(pipeline: Pipeline) -> None:
     assert all(0 <= (w.cpu or 0) <= 1 for w in now.per_worker)
     assert now.latency is not None
     assert now.latency > 0
+    read, count = now.operators
+    assert (read.name, count.name) == pipeline.experiment.job.operators
+    assert (read.shared, read.parallelism, read.downstream) == (True, 2, (count.name,))
+    assert read.rate_in == pytest.approx(now.processed_rate, rel=0.5), (
+        "all that is processed was read by the first stage"
+    )
+    assert read.rate_out == pytest.approx(count.rate_in), "what one stage writes the next one reads"
+    assert 0 < (read.busy or 0) + (count.busy or 0) + (read.idle or 0) <= 1.001
     eventually(lambda: drained(pipeline), "an empty backlog")
 
 

@@ -108,6 +108,7 @@ class Pipeline:
             cluster=self.cluster,
             splits=splits,
             control=self._control,
+            stages=job.operators,
         )
 
     @property

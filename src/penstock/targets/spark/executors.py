@@ -36,13 +36,21 @@ class Executor:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task: who runs it, since when and for how long (None: it still runs), source records read, keeps state?"""
+    """A task: who runs it, since when and for how long (None: it still runs), source records read, keeps state?
+
+    stage: the number of its stage; description: what the stage's job is called.
+    taken, given: records from the source or a shuffle, and records into the next shuffle.
+    """
 
     executor: str
     started_at: float
     seconds: float | None
     records: int
     stateful: bool
+    stage: int
+    description: str | None
+    taken: int
+    given: int
 
 
 class Executors:
@@ -118,7 +126,10 @@ class Executors:
                     self._open.append((number, stage.attemptId()))
                 elif (number, stage.attemptId()) not in self._read:
                     ended.add((number, stage.attemptId()))
-                    tasks += self._tasks(number, stage.attemptId(), stage.shuffleReadRecords() > 0)
+                    told = stage.description()
+                    description = str(told.get()) if told.isDefined() else None
+                    stateful = stage.shuffleReadRecords() > 0
+                    tasks += self._tasks(number, stage.attemptId(), stateful, description)
         self._read_to = min([newest, *(number for number, _ in self._open)])
         self._read = {stage for stage in self._read | ended if stage[0] >= self._read_to}
         return tasks
@@ -130,7 +141,7 @@ class Executors:
         that a task which follows on another within that time is not seen for as long as it runs.
         """
         with _reached("read the tasks of running stages"):
-            return [task for stage, attempt in self._open for task in self._tasks(stage, attempt, False)]
+            return [task for stage, attempt in self._open for task in self._tasks(stage, attempt)]
 
     def request(self, workers: int) -> None:
         """Ask the cluster for this many in total. It never shrinks what runs."""
@@ -156,16 +167,23 @@ class Executors:
         nothing = self._jvm.java.util.ArrayList()
         return self._store.stageList(nothing, False, False, self._gateway.new_array(self._jvm.double, 0), nothing)
 
-    def _tasks(self, stage: int, attempt: int, stateful: bool) -> Iterator[Task]:
+    def _tasks(
+        self, stage: int, attempt: int, stateful: bool = False, description: str | None = None
+    ) -> Iterator[Task]:
         for row in self._rows(self._store.taskList(stage, attempt, MAX_TASKS)):
             metrics = row.get("taskMetrics") or {}
             duration = row.get("duration")
+            records = metrics.get("inputMetrics", {}).get("recordsRead", 0)
             yield Task(
                 executor=row["executorId"],
                 started_at=row["launchTime"] / 1000,
                 seconds=None if duration is None or row["status"] == "RUNNING" else duration / 1000,
-                records=metrics.get("inputMetrics", {}).get("recordsRead", 0),
+                records=records,
                 stateful=stateful,
+                stage=stage,
+                description=description,
+                taken=records + metrics.get("shuffleReadMetrics", {}).get("recordsRead", 0),
+                given=metrics.get("shuffleWriteMetrics", {}).get("recordsWritten", 0),
             )
 
     def _rows(self, value: Any) -> list[dict[str, Any]]:

@@ -7,20 +7,21 @@ pay for loading and compiling), so a worker counts as ready only after it has ta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 
-from penstock.core import Batch, Observation, Reason, Worker
+from penstock.core import Batch, Observation, Operator, Reason, Worker
 from penstock.errors import Refused, Unavailable, check
 from penstock.sources import Source
 from penstock.sources.splits import publish
 from penstock.targets.spark.cluster import SparkCluster
 from penstock.targets.spark.conf import check_session
-from penstock.targets.spark.executors import Executor, Executors
+from penstock.targets.spark.executors import Executor, Executors, Task
 from penstock.targets.spark.progress import Counter, Progress, parse
+from penstock.targets.spark.stages import Stages, Work, batch_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -45,6 +46,7 @@ class SparkTarget:
     splits: the file that tells the log's reader how many workers share a batch.
     control: False promises to watch only: `rescale` is refused and nothing is ever asked of the cluster.
     requested: how many workers were last asked for, if somebody knows: after a restart one may just be missing.
+    stages: what the stages of a batch are called, in order.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class SparkTarget:
         splits: Path | None = None,
         control: bool = True,
         requested: int | None = None,
+        stages: tuple[str, ...] = (),
         now: Callable[[], float] = time.time,
     ) -> None:
         if type(query).__module__.startswith("pyspark.sql.connect"):
@@ -65,6 +68,7 @@ class SparkTarget:
             )
         self._query = query
         self._java: Any = query._jsq
+        self._run = str(query.runId)
         _check_running(query)
         context = _context()
         settings = dict(context.getConf().getAll())
@@ -90,6 +94,7 @@ class SparkTarget:
         self._rates: dict[str, Counter] = {}
         self._arrived = Counter(WINDOW)
         self._processed = Counter(WINDOW)
+        self._stages = Stages(WINDOW, stages)
         self._told: int | None = None
         self._last: Progress | None = None
         self._done: int | None = None
@@ -129,6 +134,7 @@ class SparkTarget:
             backlog=backlog,
             latency=self._last.latency if self._last and now - self._last.ended_at < STALE else None,
             per_worker=tuple(self._worker(e, now) for e in active),
+            operators=self._operators(now, len(active), backlog),
             batch=self._batch,
             events=events,
         )
@@ -213,6 +219,7 @@ class SparkTarget:
         for task in tasks:
             self._read[task.executor] = self._read.get(task.executor, 0.0) + task.records
             self._busy[task.executor] = self._busy.get(task.executor, 0.0) + (task.seconds or 0.0)
+        self._stages.add(self._works(tasks))
         if latest is None or (self._last is not None and latest.number <= self._last.number):
             return
         took_part = {task.executor for task in tasks}
@@ -227,10 +234,22 @@ class SparkTarget:
         self._batch = Batch(latest.number, latest.ended_at, latest.seconds, latest.records, cold)
         for name, records in self._read.items():
             self._rates.setdefault(name, Counter(WINDOW)).saw(latest.ended_at, records)
+        self._stages.ended(latest.number, latest.ended_at)
         if latest.end is not None:
             self._processed.saw(latest.ended_at, latest.end)
         if self._source is None and latest.latest is not None:
             self._arrived.saw(latest.started_at, latest.latest)
+
+    def _works(self, tasks: Iterable[Task]) -> Iterator[Work]:
+        """What the tasks of this query's batches did; others that run in the same session do not count."""
+        for task in tasks:
+            batch = batch_of(task.description, self._run)
+            if batch is not None:
+                yield Work(batch, task.stage, task.seconds or 0.0, task.taken, task.given)
+
+    def _operators(self, now: float, workers: int, backlog: float | None) -> tuple[Operator, ...]:
+        fresh = self._last is not None and now - self._last.ended_at <= STALE
+        return self._stages.operators(workers, self._cores, backlog) if fresh else ()
 
     def _measure(self, now: float, active: list[Executor]) -> None:
         measured = self._cluster is not None and self._cluster.groups is not None
