@@ -11,7 +11,8 @@ Deviations from the paper, each because it was measured to matter:
   on a noisy quantity flattens the slope the more the fewer points there are (regression dilution).
 - A fit from few or bunched points leans on what is known without it: throughput / CPU, less the idle CPU that all
   workers together show. How much depends on the noise left over; without noise it is least squares exactly.
-- Old samples fade, and so does what was observed at a scale-out that has not run for a while.
+- Old samples fade, and so does what was observed at a scale-out that has not run for a while. They fade at once when
+  a worker's CPU per record has changed: a JVM gets several times cheaper while it compiles.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ FEW = 5.0  # samples with which a scale-out seen before counts as much as the av
 CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed
 OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a share: slow nodes exist
 POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
+DRIFT = 0.2  # of CPU by which samples must lie off their worker's line, all on one side, …
+STREAK = 3  # … and how many in a row, to make what was learned before count half
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
 
@@ -88,6 +91,9 @@ class Capacity:
     _current: tuple[int, float] | None = None
     _full: Moments = field(default_factory=Moments)
     _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
+    _part: frozenset[str] = frozenset()  # those that were seen since, where they were not all
+    _evenness: float = 1.0  # how much of what its workers could do one by one the whole can do: less under skew
+    _streaks: dict[str, int] = field(default_factory=dict)
 
     def learn(self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False) -> None:
         """Take in one sample of warm workers, those that report both CPU and rate.
@@ -107,8 +113,10 @@ class Capacity:
         if self._full.weight > 0:
             self._full.fade(_faded(passed, self.half_life))
         for name, cpu, rate in pairs:
+            self._follow(name, cpu, rate)
             self._pairs.setdefault(name, Paired()).add(cpu, rate)
         if not whole or len(pairs) < len(workers):
+            self._part = frozenset(name for name, _, _ in pairs)
             return
         members = frozenset(name for name, _, _ in pairs)
         if members != self._members:  # another split of the work: shares are found anew, costs stay
@@ -166,13 +174,29 @@ class Capacity:
     def _reckon(self) -> None:
         """Make of what was learned what the running scale-out can do; only when somebody asks, or it ends."""
         if self._whole_at is None:
+            self._reckon_part()
             return
         capacity = self._sum(sorted(self._members))
         samples = min((share.weight for share in self._cpu.values()), default=0.0)
         if capacity is not None and samples >= (SETTLED if self._current else 1):
             self._current = (len(self._members), capacity)
             self._seen[len(self._members)] = Seen(self._whole_at, capacity, samples)
-        self._whole_at = None
+        self._whole_at, self._part = None, frozenset()
+
+    def _reckon_part(self) -> None:
+        """While workers come and go, those that are warm tell what one of them can do."""
+        names, self._part = sorted(self._part), frozenset()
+        alone = self._alone([name for name in names if self._pairs[name].weight > SETTLED])
+        if alone and self._current is not None:
+            count = self._current[0]
+            self._current = (count, self._evenness * sum(alone) / len(alone) * count)
+
+    def _alone(self, names: Sequence[str]) -> list[float]:
+        """What each of them could do if it were the busiest."""
+        pooled = self._pooled()
+        if pooled is None:
+            return []
+        return [line.rate(self.ceiling) for name in names if (line := self._line(name, pooled)) is not None]
 
     def _sum(self, members: Sequence[str]) -> float | None:
         pooled = self._pooled()
@@ -185,7 +209,27 @@ class Capacity:
             return None
         # The busiest reaches the ceiling; the others get there as far as their share of the work goes.
         rates = [line.rate(line.idle + (self.ceiling - line.idle) * work[name] / most) for name, line in lines.items()]
+        most_of_all = sum(line.rate(self.ceiling) for line in lines.values())
+        self._evenness = min(1.0, sum(rates) / most_of_all) if most_of_all > 0 else 1.0
         return sum(rates) * len(members) / len(lines)
+
+    def _follow(self, name: str, cpu: float, rate: float) -> None:
+        """Several samples in a row off the worker's line on one side: it has changed, and what was counts half."""
+        pairs = self._pairs.get(name)
+        if pairs is None or pairs.weight < FEWEST or not pairs.x_mean or not pairs.y_mean:
+            return
+        line = _fit(pairs, pairs.x_mean / pairs.y_mean, POOL_SPREAD)
+        expected = 0.0 if line is None else line.idle + line.cost * rate
+        streak = self._streaks.get(name, 0)
+        if expected > 0 and cpu < expected * (1 - DRIFT):
+            streak = min(streak, 0) - 1
+        elif expected > 0 and cpu > expected * (1 + DRIFT):
+            streak = max(streak, 0) + 1
+        else:
+            streak = 0
+        self._streaks[name] = streak
+        if abs(streak) >= STREAK:
+            pairs.fade(0.5)
 
     def _pooled(self) -> Line | None:
         """All workers together, those that left as well: what one has not seen yet, another has."""
@@ -198,6 +242,7 @@ class Capacity:
     def _retire(self, name: str) -> None:
         """Keep what a worker that left showed about the job; its name may never come back."""
         self._pairs.setdefault(_LEFT, Paired()).merge(self._pairs.pop(name))
+        self._streaks.pop(name, None)
 
 
 _LEFT = ""  # the name under which workers that left live on

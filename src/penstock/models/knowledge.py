@@ -114,10 +114,12 @@ class Knowledge:
             return
         if o.batch is not None:  # rates are known at the ends of batches; in between there is nothing new
             known = last is not None and last.batch is not None and last.batch.number == o.batch.number
-            if known or o.batch.cold:
+            if known:
                 return
         ready = warm(o.per_worker, o.at)
-        self.capacity.learn(o.at, ready, whole=len(ready) == o.workers == o.requested, full=_full(o))
+        # In a batch that waits for cold workers the warm ones show what they cost, but not what all could do.
+        whole = len(ready) == o.workers == o.requested and not (o.batch is not None and o.batch.cold)
+        self.capacity.learn(o.at, ready, whole=whole, full=_full(o))
         self.acquainted = self.acquainted or self.capacity.samples > FEWEST - 1
 
     def _watch(self, o: Observation, last: Observation | None) -> None:
