@@ -48,13 +48,13 @@ class Continuous(Engine):
         self._note()
 
     def _lose(self) -> None:
-        lost = self.layout.names[-1]
-        self.stalled = True
+        lost, born = self.layout.names[-1], self.born
+        self.stalled = not self.profile.works_until_noticed
         noticed = self.history.ticks + ceil(self.profile.detection)
-        self._at(noticed, lambda: self._notice(lost))
+        self._at(noticed, lambda: self._notice(lost, born))
 
-    def _notice(self, lost: str) -> None:
-        if not self.stalled:  # a rescale has restarted the job meanwhile
+    def _notice(self, lost: str, born: int) -> None:
+        if not self.running or self.born != born:  # a rescale has restarted the job meanwhile
             return
         self.tell("worker.lost", f"{lost} was lost {self.profile.detection:g} s ago")
         if self.profile.rescaling == "restart":
