@@ -18,9 +18,8 @@ from penstock.core import Observation
 from penstock.errors import Unavailable, check
 from penstock.experiment.feed import Feed, Task
 from penstock.experiment.pipeline import Pipeline
-from penstock.experiment.profiling import MEASURE, PATIENCE, SETTLE, point_of
-from penstock.models.outage import Watch
-from penstock.models.profiling import Point
+from penstock.experiment.profiling import MEASURE, PATIENCE, SETTLE, Injected, point_of
+from penstock.models.profiling import ObservedRecovery, Point
 from penstock.targets.spark import reaper
 
 DRAIN_PATIENCE = 900.0
@@ -59,21 +58,21 @@ class SparkRig:
             self._drain()
         return tuple(points)
 
-    def recover(self, rate: float, workers: int) -> float | None:
+    def recover(self, rate: float, workers: int) -> ObservedRecovery | None:
         self._bring_to(workers)
-        seconds = None
+        found = None
         with self._feed(rate, self._settle + self._measure + PATIENCE):
             list(self._watch(self._settle))
             normal = point_of(workers, rate, list(self._watch(self._measure))).latency
             began_at = self._pipeline.target.observe().at
             self._kill()
-            watch = Watch(began_at, normal)
+            watch = Injected(began_at, normal)
             for seen in self._watch(PATIENCE):
-                seconds = watch.learn(seen.at, seen.latency)
-                if seconds is not None:
+                found = watch.see(seen, workers, rate)
+                if found is not None:
                     break
         self._drain()
-        return seconds
+        return found
 
     def _watch(self, seconds: float) -> Iterator[Observation]:
         """What is seen in so many seconds; what cannot be seen is left out."""

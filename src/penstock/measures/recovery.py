@@ -26,10 +26,14 @@ Cause = Literal["rescale", "failure"]
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """When the job was stopped or lost something."""
+    """When the job was stopped or lost something.
+
+    quiet: seconds from then on in which nothing shows yet, as when heartbeats are lost and the job works on.
+    """
 
     at: float
     cause: Cause
+    quiet: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ def recoveries(
             normal = _normal(series, since, earliest, tolerance)
         rows = normal.rows(series, slack)
         begin = _onset(series, rows, max(earliest, min(calm, disturbance.at)), disturbance.at)
-        seconds = _until(series, rows, begin, hold)
+        seconds = _until(series, rows, begin, disturbance.quiet, hold)
         last, calm = begin, np.inf if seconds is None else begin + seconds
         watched = max(0.0, (series.end if following is None else following) - begin)
         interrupted = following is not None and following < calm
@@ -144,14 +148,14 @@ def _onset(series: Series, normal: NDArray[np.bool_], earliest: float, told: flo
     return float(series.at[bad[0]]) if bad.size else told
 
 
-def _until(series: Series, normal: NDArray[np.bool_], begin: float, hold: float) -> float | None:
-    """Seconds from `begin` to the first time from which all is normal for `hold` seconds."""
+def _until(series: Series, normal: NDArray[np.bool_], begin: float, quiet: float, hold: float) -> float | None:
+    """Seconds from `begin` to the first time, after a quiet at first, from which all is normal for `hold` seconds."""
     since: float | None = None
-    for index in np.flatnonzero(series.at + series.seconds > begin):
+    for index in np.flatnonzero(series.at + series.seconds > begin + quiet):
         if not normal[index]:
             since = None
             continue
-        since = max(float(series.at[index]), begin) if since is None else since
+        since = max(float(series.at[index]), begin + quiet) if since is None else since
         if series.at[index] + series.seconds[index] - since >= hold:
             return since - begin
     return None

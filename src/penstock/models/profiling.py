@@ -43,11 +43,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class ObservedRecovery:
-    """Seconds from an injected failure until latency was normal again, at a scale-out and a rate."""
+    """Seconds from an injected failure until latency was normal again, at a scale-out and a rate.
+
+    silent: of these, how many passed before anything showed; nobody who only watches sees them.
+    """
 
     workers: int
     rate: float
     seconds: float
+    silent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
