@@ -52,6 +52,7 @@ class Cell:
     guards: settings of the usual rails; None for none, as in the papers.
     latency_target: seconds that a record may wait under the oracle; unset: twice what a rescale takes, 60 at least.
     failures: seconds after the start at which a worker is lost.
+    normal_latency: seconds at which a job has recovered; unset: as before the rescale or failure.
     profiling: of a profiling phase that is made first, for a policy that goes by one; see `Plan` of
         penstock.experiment.profiling.
     """
@@ -75,6 +76,7 @@ class Cell:
     latency_target: float | None = None
     price: float | None = None
     failures: tuple[float, ...] = ()
+    normal_latency: float | None = None
     profiling: Mapping[str, float] | None = None
 
     def to_json(self) -> str:
@@ -266,7 +268,8 @@ def _measured(
     truth = target.series()
     columns = {name: getattr(truth, name) for name in ("workers", "input_rate", "processed_rate", "backlog")}
     series = Series.ticks(1.0, **columns, latency=truth.p95)
-    shown = Series.ticks(1.0, **columns, latency=_window(truth.p95, made_of.profile.latency_window))
+    seen = np.where(truth.up, _window(truth.p95, made_of.profile.latency_window), np.nan)
+    shown = Series.ticks(1.0, **columns, latency=seen)
     changes = watch.rescales()
     late = latency(series, made_of.latency_target)
     held = backlog_of(series)
@@ -275,7 +278,7 @@ def _measured(
     stirred = [Disturbance(at, "rescale") for at, _, _ in changes]
     quiet = made_of.profile.detection if made_of.profile.works_until_noticed else 0.0
     stirred += [Disturbance(at, "failure", quiet) for at in cell.failures]
-    ended = recoveries(shown, stirred)
+    ended = recoveries(shown, stirred, normal_latency=cell.normal_latency)
     healed = {
         cause: [r.seconds for r in ended if r.cause == cause and r.seconds is not None and not r.interrupted]
         for cause in ("rescale", "failure")

@@ -100,6 +100,7 @@ def recoveries(
     hold: float = 30.0,
     tolerance: float = 0.2,
     slack: float = 1.0,
+    normal_latency: float | None = None,
 ) -> list[Recovery]:
     """How the disturbances of a run ended, in order of time.
 
@@ -109,12 +110,15 @@ def recoveries(
     hold: seconds for which all has to stay normal.
     tolerance: share by which latency and backlog may be above what they were.
     slack: seconds by which latency, and seconds of load by which backlog, may be above that.
+    normal_latency: seconds that are normal, instead of what was before: a job that is behind already is not normal.
     """
+    check(normal_latency is None or normal_latency > 0, "normal_latency", "be above 0 seconds", normal_latency)
     numbers = {"before": before, "detection": detection, "hold": hold, "tolerance": tolerance, "slack": slack}
     for name, value in numbers.items():
         check(value >= 0, name, "be 0 or more", value)
     ordered = sorted(disturbed, key=lambda disturbance: disturbance.at)
     ended: list[Recovery] = []
+    fixed = None if normal_latency is None else Normal(normal_latency, None)
     normal = Normal(None, None)
     calm = last = -np.inf  # when the last recovery was over, and when it began
     for index, disturbance in enumerate(ordered):
@@ -123,7 +127,7 @@ def recoveries(
         if calm < earliest or last <= earliest - before or normal == Normal(None, None):
             since = max(earliest - before, calm) if calm < earliest else earliest - before
             normal = _normal(series, since, earliest, tolerance)
-        rows = normal.rows(series, slack)
+        rows = normal.rows(series, slack) if fixed is None else fixed.rows(series, 0.0)
         begin = _onset(series, rows, max(earliest, min(calm, disturbance.at)), disturbance.at)
         seconds = _until(series, rows, begin, disturbance.quiet, hold)
         last, calm = begin, np.inf if seconds is None else begin + seconds

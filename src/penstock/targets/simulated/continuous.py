@@ -53,9 +53,16 @@ class Continuous(Engine):
         noticed = self.history.ticks + ceil(self.profile.detection)
         self._at(noticed, lambda: self._notice(lost, born))
 
+    def _loses_when_down(self) -> bool:
+        return self.profile.works_until_noticed  # heartbeats are lost whatever the job does
+
     def _notice(self, lost: str, born: int) -> None:
-        if not self.running or self.born != born:  # a rescale has restarted the job meanwhile
+        stands = self.running and self.born == born
+        if not stands and not self.profile.works_until_noticed:  # a rescale has restarted the job meanwhile
             return
+        for due in (self._stop, self._start):
+            if due is not None:
+                due.dropped = True
         self.tell("worker.lost", f"{lost} was lost {self.profile.detection:g} s ago")
         if self.profile.rescaling == "restart":
             self._restart(self.profile.downtime_failure, planned=False)
