@@ -38,8 +38,8 @@ PROFILES = {
 # Query 3 has two sources with half the load each (Koper sec. 4.6), and its recorded throughput is that of one.
 SEEN = {"koper/q3-": 2.0}
 # Chaos Mesh took a worker's heartbeats away eight times, at the same instants of every run: by the loads that table II
-# gives for them. Throughput begins to fall 28 s (cars) and 52 s (ads) later, as read off the runs with 24 workers, whose
-# load is never the reason; until then the job works on.
+# gives for them. Throughput begins to fall 28 s (cars) and 52 s (ads) later, as read off the runs with 24 workers,
+# whose load is never the reason; until then the job works on.
 FAILED = 1185
 # Its throughput metric is missing: lag shows some 290 million records read where throughput adds up to 10 million.
 BROKEN = ("q3-ds2-modern-00",)

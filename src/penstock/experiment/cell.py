@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from penstock import guards, policies, workloads
 from penstock.core import Decision, Guard, Observation, Policy, Reason
 from penstock.errors import ConfigError, check
+from penstock.experiment.failures import Witness, as_shown
 from penstock.experiment.profiling import Plan, profiled
 from penstock.experiment.reach import Reach, reach
-from penstock.measures import Disturbance, Recovery, Series, distribution, elasticity, excess_time, latency, recoveries
+from penstock.measures import Disturbance, Series, distribution, elasticity, excess_time, latency, recoveries
 from penstock.measures import backlog as backlog_of
 from penstock.measures import downtime as downtime_of
 from penstock.measures.series import mean
@@ -77,7 +78,7 @@ class Cell:
     price: float | None = None
     failures: tuple[float, ...] = ()
     normal_latency: float | None = None
-    profiling: Mapping[str, float] | None = None
+    profiling: Mapping[str, Any] | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -100,7 +101,8 @@ class Row:
     recovery_rescale, recovery_failure: mean seconds until all was normal again, by the latency that the metric shows
         and by what truly waited, where that was seen.
     capacity_error, forecast_error: what decisions expected against what was true, as a share of it.
-    recovery_error: how far recoveries from failures were off what was expected, as a mean share of that.
+    recovery_error: how far recoveries from failures were off what the policy's models said as each began, as a mean
+        share of that.
     profiling_seconds: worker-seconds of the profiling phase before the run, which are in no other figure.
     note: why there is nothing. lines: load, workers, latency, backlog over time and decisions, as JSON.
     """
@@ -226,7 +228,7 @@ def execute(cell: Cell) -> Row:
     )
     for at in cell.failures:
         target.fail(at)
-    watch = _Watch()
+    watch, witness = _Watch(), Witness(policy, cell.failures)
     made = run(
         target,
         policy,
@@ -234,9 +236,10 @@ def execute(cell: Cell) -> Row:
         duration=load.duration,
         sample_every=cell.sample_every,
         on_decision=watch,
+        on_sample=witness,
     )
     watch.look(target.observe())
-    return _row(known | _measured(cell, made_of, target, watch, made, policy))
+    return _row(known | _measured(cell, made_of, target, watch, witness, made, policy))
 
 
 class _Watch:
@@ -263,13 +266,18 @@ class _Watch:
 
 
 def _measured(
-    cell: Cell, made_of: Parts, target: SimulatedTarget, watch: _Watch, made: list[Made], policy: Policy
+    cell: Cell,
+    made_of: Parts,
+    target: SimulatedTarget,
+    watch: _Watch,
+    witness: Witness,
+    made: list[Made],
+    policy: Policy,
 ) -> dict[str, Any]:
     truth = target.series()
     columns = {name: getattr(truth, name) for name in ("workers", "input_rate", "processed_rate", "backlog")}
     series = Series.ticks(1.0, **columns, latency=truth.p95)
-    seen = np.where(truth.up, _window(truth.p95, made_of.profile.latency_window), np.nan)
-    shown = Series.ticks(1.0, **columns, latency=seen)
+    shown = Series.ticks(1.0, **columns, latency=as_shown(truth.p95, truth.up, made_of.profile.latency_window))
     changes = watch.rescales()
     late = latency(series, made_of.latency_target)
     held = backlog_of(series)
@@ -308,7 +316,7 @@ def _measured(
         **{f"recovery_{cause}": sum(found) / len(found) if found else None for cause, found in healed.items()},
         "capacity_error": _capacity_error(made, made_of.reach),
         "forecast_error": _forecast_error(made, truth.input_rate, policy),
-        "recovery_error": _recovery_error(made, ended),
+        "recovery_error": witness.error(ended),
         "profiling_seconds": made_of.profiling_seconds,
         "cpu_mean": mean(truth.cpu, np.ones(len(truth.cpu))),
         "records_in": float(truth.input_rate.sum()),
@@ -335,32 +343,6 @@ def _forecast_error(made: list[Made], load: Floats, policy: Policy) -> float | N
         if m.decision.expects is not None and m.decision.expects.peak is not None and m.at + horizon <= len(load)
     ]
     return _wape(pairs) if horizon else None
-
-
-def _recovery_error(made: list[Made], ended: list[Recovery]) -> float | None:
-    """The mean over failures of how far a recovery was off what the last decision before it expected."""
-    shares = []
-    for each in ended:
-        told = [
-            m.decision.expects.recovery
-            for m in made
-            if m.at <= each.at and m.decision.expects is not None and m.decision.expects.recovery is not None
-        ]
-        if each.cause == "failure" and each.seconds is not None and not each.interrupted and told and told[-1] > 0:
-            shares.append(abs(each.seconds / told[-1] - 1))
-    return sum(shares) / len(shares) if shares else None
-
-
-def _window(values: Floats, seconds: float) -> Floats:
-    """Means over so many seconds of what is known, as a metric shows them; NaN where nothing is."""
-    if seconds <= 1:
-        return values
-    known = ~np.isnan(values)
-    sums, counts = (np.concatenate([[0.0], np.cumsum(each)]) for each in (np.where(known, values, 0.0), known))
-    last = np.arange(1, len(values) + 1)
-    first = np.maximum(last - int(seconds), 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((sums[last] - sums[first]) / (counts[last] - counts[first]))
 
 
 def _wape(pairs: list[tuple[float, float]]) -> float | None:

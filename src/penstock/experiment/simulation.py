@@ -24,7 +24,15 @@ from penstock import jobs, policies
 from penstock.errors import ConfigError, check
 from penstock.experiment import cell as cells_module
 from penstock.experiment.cell import ORACLE, Cell
-from penstock.experiment.spec import DEFAULT_POLICY, TABLES, ClusterSpec, GuardSpec, StreamSpec, known_tables, with_profile
+from penstock.experiment.spec import (
+    DEFAULT_POLICY,
+    TABLES,
+    ClusterSpec,
+    GuardSpec,
+    StreamSpec,
+    known_tables,
+    with_profile,
+)
 from penstock.settings import build
 from penstock.targets.simulated import Profile, profiles
 from penstock.targets.simulated import load as profile_named

@@ -5,7 +5,8 @@ Each is an outline, a few points of (time, share of the highest rate), joined by
     share(t) = a + (b - a) (1 - cos(pi (t - t_a) / (t_b - t_a))) / 2    between the points (t_a, a) and (t_b, b),
 
 times a ripple, 1 + ripple n(t), with n going straight between numbers in -1..1 that are drawn a few hundred times
-along the outline. The points say what such a day looks like (night, rush hour, dip); none is taken from anybody's data, but Phoebe's table.
+along the outline. The points say what such a day looks like (night, rush hour, dip); none is taken from
+anybody's data, but for the few rates that Phoebe's paper prints.
 """
 
 from __future__ import annotations
