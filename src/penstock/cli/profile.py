@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from penstock.cli import render
 from penstock.cli.inspect import Json
+from penstock.cli.live import progress_console, stoppable
 from penstock.errors import ConfigError, check
 from penstock.experiment.profiling import MEASURE, SETTLE, Plan, Rig, SimulatedRig
 from penstock.models.latency import Capacities
@@ -60,7 +61,7 @@ def make_profile(
         penstock profile top-speed-windowing --into tsw.json
         penstock profile wordcount --into wordcount.json --max 4 --count 3 --step 1000 --settle 30 --measure 30
     """
-    console = Console(stderr=True, highlight=False)
+    console = progress_console(as_json)
     plan = Plan(least, most, count, first, step, settle, measure, failures)
     check(into.parent.is_dir() and not into.is_dir(), "into", "be a file in a directory that exists", str(into))
     with ExitStack() as stack:
@@ -85,10 +86,11 @@ def _rig(what: str, plan: Plan, cpu: float, seed: int, stack: ExitStack, console
     if what not in JOBS:
         known = ", ".join((*simulated.profiles(), *JOBS))
         raise ConfigError(f"what to profile must be one of {known}, or the path of a .toml file, got {what!r}")
-    from penstock.cli.live import stoppable
     from penstock.experiment import spec
     from penstock.experiment.pipeline import Pipeline
-    from penstock.experiment.spark_rig import SparkRig
+    from penstock.experiment.serial_rig import SerialRig
+    from penstock.experiment.spark_rig import SparkSite
+    from penstock.loop import SystemClock
 
     largest = plan.most or 6
     experiment = spec.parse(SPARK.format(job=json.dumps(what), most=largest, cpu=cpu), f"profile {what}")
@@ -97,7 +99,9 @@ def _rig(what: str, plan: Plan, cpu: float, seed: int, stack: ExitStack, console
     pipeline = stack.enter_context(Pipeline(experiment, Path(directory), workers=largest, tell=console.print))
     console.print("warming up: the first batches load and compile")
     pipeline.warm_up(stop)
-    return SparkRig(pipeline, settle=plan.settle, measure=plan.measure, stop=stop), pipeline.cluster.max_workers
+    site, every = SparkSite(pipeline), experiment.head.sample_every
+    rig = SerialRig(site, SystemClock(), every=every, settle=plan.settle, measure=plan.measure, stop=stop)
+    return rig, site.most
 
 
 def _show(what: str, data: ProfilingData, into: Path, as_json: bool) -> None:

@@ -41,12 +41,12 @@ class Witness:
 
     def error(self, ended: Sequence[Recovery]) -> float | None:
         """The mean over failures of how far the recovery was off what was told, as a share of that."""
-        shares = [
-            abs(recovery.seconds / said - 1)
-            for at, said in self.told
-            for recovery in ended
-            if recovery.cause == "failure" and abs(recovery.at - at) <= ONSET and recovery.seconds is not None
-        ]
+        shares = []
+        for at, said in self.told:
+            near = [r for r in ended if r.cause == "failure" and abs(r.at - at) <= ONSET]
+            recovery = min(near, key=lambda r: abs(r.at - at), default=None)
+            if recovery is not None and recovery.seconds is not None and said > 0:
+                shares.append(abs(recovery.seconds / said - 1))
         return sum(shares) / len(shares) if shares else None
 
 

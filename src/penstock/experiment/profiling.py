@@ -3,7 +3,7 @@
 Phoebe (ICWS 2022) sec. III-C and IV-B: 8 deployments at scale-outs from 2 to 24, rates from 20 K in steps of 20 K, five
 minutes to settle and two to measure at each, until all have shown their limit. How a deployment is judged is in
 penstock.models.profiling. Simulated deployments run side by side (`SimulatedRig`); on a real cluster there is one after
-the other (penstock.experiment.spark_rig). Failures, from which the paper takes its downtime "based on observations",
+the other (penstock.experiment.serial_rig). Failures, from which the paper takes its downtime "based on observations",
 are injected afterwards at a few scale-outs, below their limits.
 """
 
@@ -26,6 +26,7 @@ from penstock.workloads import Constant
 
 SETTLE, MEASURE = 300.0, 120.0  # seconds, sec. IV-B
 PATIENCE = 900.0  # seconds to recover in; what takes longer is no example
+UNSEEN = 180.0  # seconds after which a failure that has not shown will not
 SHARES = (0.2, 0.4, 0.6)  # of T_max at which failures are injected: with room to recover, and with less
 
 
@@ -44,7 +45,9 @@ class Injected(Watch):
             self.last_well = o.at
         seconds = self.learn(o.at, o.latency)
         if seconds is None:
-            return None
+            # Where workers are lost and nothing stops, as on Spark with some to spare, there is nothing to recover from.
+            unhurt = not self.hurt and o.at - self.began_at >= UNSEEN
+            return ObservedRecovery(workers, rate, 0.0) if unhurt else None
         silent = 0.0 if self.last_well is None else self.last_well - self.began_at
         return ObservedRecovery(workers, rate, seconds, min(max(silent, 0.0), seconds))
 
@@ -62,7 +65,7 @@ class Rig(Protocol):
         ...
 
     def recover(self, rate: float, workers: int) -> ObservedRecovery | None:
-        """From an injected failure until latency is normal again; None: not seen, or it did not show."""
+        """From an injected failure until latency is normal again; 0 s if it did not show, None if that was not seen."""
         ...
 
 

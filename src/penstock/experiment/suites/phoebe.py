@@ -224,6 +224,7 @@ SUITE = Suite(
         "Published savings fall by 23 and 31 points with profiling, about 120,000 and 160,000 worker-seconds; the "
         "recorded profiling phase of top speed windowing adds up to about 570,000, near to what it is here.",
         "The cars' load goes through the rates that table II has for the failures.",
+        "The oracle knows the load but not the failures: it has no spare workers, and is late ever after.",
     ),
     plan=with_oracle(_cells()),
     published=tuple(_published()),
