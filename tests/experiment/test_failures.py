@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from penstock.core import Decision, Observation, Policy
+from penstock.core import Decision, Observation, Policy, Reason
 from penstock.experiment.failures import Witness, as_shown
 from penstock.measures import Recovery
 from penstock.policies import make
@@ -21,7 +21,7 @@ class Seer(Policy):
     says: float | None = 100.0
 
     def decide(self, observation: Observation) -> Decision:
-        return Decision.hold(observation.requested)
+        return Decision.hold(observation.requested, Reason("test.hold", "As it is"))
 
     def recovery_now(self, observation: Observation) -> float | None:
         return None if self.says is None else self.says + observation.at

@@ -1,4 +1,4 @@
-"""Ridge and non-negative least squares: exact where there is nothing to shrink, and never worse than the conditions say."""
+"""Ridge and non-negative least squares: exact where there is nothing to shrink, optimal where there is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_nnls_is_least_squares_where_that_is_positive() -> None:
 
 
 @given(arrays(float, (6, 3), elements=NUMBERS), arrays(float, 6, elements=NUMBERS))
-def test_nnls_keeps_the_conditions_of_an_optimum(x: np.ndarray, y: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_nnls_keeps_the_conditions_of_an_optimum(x: np.ndarray, y: np.ndarray) -> None:
     """Karush, Kuhn, Tucker: no weight is negative, and no change that is allowed makes the error smaller."""
     weights = nnls(x, y)
     assert (weights >= 0).all()

@@ -58,7 +58,7 @@ TABLE: dict[str, tuple[float, int, dict[str, object], int, str]] = {
 @pytest.mark.parametrize("name", TABLE)
 def test_table(name: str) -> None:
     load, current, known, workers, code = TABLE[name]
-    decision = decided(load, current, **known)
+    decision = decided(load, current, None, **known)
     assert (decision.workers, decision.reasons[-1].code) == (workers, code), decision
 
 

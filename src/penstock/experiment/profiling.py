@@ -45,7 +45,7 @@ class Injected(Watch):
             self.last_well = o.at
         seconds = self.learn(o.at, o.latency)
         if seconds is None:
-            # Where workers are lost and nothing stops, as on Spark with some to spare, there is nothing to recover from.
+            # Where a worker is lost and nothing stops, as on Spark with one to spare, nothing has to recover.
             unhurt = not self.hurt and o.at - self.began_at >= UNSEEN
             return ObservedRecovery(workers, rate, 0.0) if unhurt else None
         silent = 0.0 if self.last_well is None else self.last_well - self.began_at
