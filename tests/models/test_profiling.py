@@ -86,6 +86,7 @@ CASES: dict[str, tuple[list[Point], list[Point], list[int]]] = {
         [*at(20, w8=0.5), *at(40, w8=2.5)],
         [8],
     ),
+    "one is left and leaves much undone, not yet late": ([Point(8, 100.0, 1.2, 80.0)], at(80, w8=1.1), [8]),
     "no past: by what it leaves undone": ([Point(2, 100.0, 30.0, 60.0), Point(4, 100.0, 1.0, 100.0)], [], [2]),
 }
 

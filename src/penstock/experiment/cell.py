@@ -286,7 +286,8 @@ def _measured(
     stirred = [Disturbance(at, "rescale") for at, _, _ in changes]
     quiet = made_of.profile.detection if made_of.profile.works_until_noticed else 0.0
     stirred += [Disturbance(at, "failure", quiet) for at in cell.failures]
-    ended = recoveries(shown, stirred, normal_latency=cell.normal_latency)
+    # Nobody has to look for the beginning of a failure here: it is known.
+    ended = recoveries(shown, stirred, detection=0.0, normal_latency=cell.normal_latency)
     healed = {
         cause: [r.seconds for r in ended if r.cause == cause and r.seconds is not None and not r.interrupted]
         for cause in ("rescale", "failure")
