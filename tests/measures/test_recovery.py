@@ -39,6 +39,11 @@ CASES: dict[str, tuple[Series, Sequence[Disturbance], list[Recovery]]] = {
         [GREW],
         [Recovery(100, "rescale", None, 240, False)],
     ),
+    "quiet at first, for longer than it has to stay normal": (
+        latencies((150, 2), (40, 30), (200, 2)),
+        [Disturbance(100, "failure", quiet=50)],
+        [Recovery(100, "failure", 90, 290, False)],
+    ),
     "never disturbed": (latencies((300, 2)), [GREW], [Recovery(100, "rescale", 0, 200, False)]),
     "it takes a while until it shows": (
         latencies((120, 2), (40, 30), (200, 2)),
@@ -96,6 +101,15 @@ CASES: dict[str, tuple[Series, Sequence[Disturbance], list[Recovery]]] = {
         [Recovery(100, "rescale", None, 100, False)],
     ),
 }
+
+
+def test_a_job_that_was_behind_before_is_not_normal_where_normal_is_given() -> None:
+    series = latencies((200, 50), (300, 55), (100, 2))
+    failed = [Disturbance(200, "failure")]
+    assert recoveries(series, failed)[0].seconds == 0
+    assert recoveries(series, failed, normal_latency=2.0)[0].seconds == pytest.approx(360)
+    with pytest.raises(ConfigError, match=r"normal_latency must be above 0 seconds, got 0"):
+        recoveries(series, failed, normal_latency=0.0)
 
 
 @pytest.mark.parametrize(("series", "causes", "ended"), CASES.values(), ids=CASES)

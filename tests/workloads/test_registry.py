@@ -72,7 +72,7 @@ def test_make_from_toml(text: str, load: Load) -> None:
 
 
 REFUSED: dict[str, tuple[Mapping[str, object], str]] = {
-    "no kind": ({}, "kind must be one of advertising, concatenated, constant, flash"),
+    "no kind": ({}, "kind must be one of advertising, commuting, concatenated"),
     "unknown kind": ({"kind": "sin"}, "got 'sin'; did you mean 'sine'?"),
     "nothing near": ({"kind": "zzz"}, "got 'zzz'"),
     "unknown parameter": ({"kind": "sine", "amplitute": 5}, "got 5; did you mean 'amplitude'?"),

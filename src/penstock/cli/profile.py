@@ -14,11 +14,12 @@ from rich.markup import escape
 
 from penstock.cli import render
 from penstock.cli.inspect import Json
+from penstock.cli.live import progress_console, stoppable
 from penstock.errors import ConfigError, check
-from penstock.experiment.profiling import MEASURE, SETTLE, Rig, SimulatedRig, profile
+from penstock.experiment.profiling import MEASURE, SETTLE, Plan, Rig, SimulatedRig
 from penstock.models.latency import Capacities
 from penstock.models.outage import outage
-from penstock.models.profiling import ProfilingData, rising, scale_outs
+from penstock.models.profiling import ProfilingData
 
 REPLAY = 10.0  # Phoebe's default checkpoint interval, for the downtime that is shown
 SPARK = """
@@ -60,56 +61,47 @@ def make_profile(
         penstock profile top-speed-windowing --into tsw.json
         penstock profile wordcount --into wordcount.json --max 4 --count 3 --step 1000 --settle 30 --measure 30
     """
-    console = Console(stderr=True, highlight=False)
-    check(into.parent.is_dir(), "into", "be in a directory that exists", str(into))
+    console = progress_console(as_json)
+    plan = Plan(least, most, count, first, step, settle, measure, failures)
+    check(into.parent.is_dir() and not into.is_dir(), "into", "be a file in a directory that exists", str(into))
     with ExitStack() as stack:
-        rig, largest = _rig(what, most, settle, measure, cpu, seed, stack, console)
-        data = profile(
-            rig,
-            scale_outs(min(least, largest), largest, count),
-            rising(step if first is None else first, step),
-            failures=failures,
-            tell=console.print,
-        )
+        rig, largest = _rig(what, plan, cpu, seed, stack, console)
+        data = plan.run(rig, largest, console.print)
     into.write_text(data.text() + "\n", encoding="utf-8")
     _show(what, data, into, as_json)
     return 0
 
 
-def _rig(
-    what: str,
-    most: int | None,
-    settle: float,
-    measure: float,
-    cpu: float,
-    seed: int,
-    stack: ExitStack,
-    console: Console,
-) -> tuple[Rig, int]:
+def _rig(what: str, plan: Plan, cpu: float, seed: int, stack: ExitStack, console: Console) -> tuple[Rig, int]:
     """Where to profile, and the largest scale-out there is."""
     from penstock.targets import simulated
 
     if what in simulated.profiles() or what.endswith(".toml"):
         job = simulated.load(what)
-        return SimulatedRig(job, settle=settle, measure=measure, seed=seed), most or job.max_workers
+        largest = job.max_workers
+        check(plan.most is None or plan.most <= largest, "max", f"be at most {largest}, the job's own", plan.most)
+        return SimulatedRig(job, settle=plan.settle, measure=plan.measure, seed=seed), largest
     from penstock.jobs import JOBS
 
     if what not in JOBS:
         known = ", ".join((*simulated.profiles(), *JOBS))
         raise ConfigError(f"what to profile must be one of {known}, or the path of a .toml file, got {what!r}")
-    from penstock.cli.live import stoppable
     from penstock.experiment import spec
     from penstock.experiment.pipeline import Pipeline
-    from penstock.experiment.spark_rig import SparkRig
+    from penstock.experiment.serial_rig import SerialRig
+    from penstock.experiment.spark_rig import SparkSite
+    from penstock.loop import SystemClock
 
-    largest = most or 6
+    largest = plan.most or 6
     experiment = spec.parse(SPARK.format(job=json.dumps(what), most=largest, cpu=cpu), f"profile {what}")
     directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True))
     stop = stack.enter_context(stoppable())
     pipeline = stack.enter_context(Pipeline(experiment, Path(directory), workers=largest, tell=console.print))
     console.print("warming up: the first batches load and compile")
     pipeline.warm_up(stop)
-    return SparkRig(pipeline, settle=settle, measure=measure, stop=stop), pipeline.cluster.max_workers
+    site, every = SparkSite(pipeline), experiment.head.sample_every
+    rig = SerialRig(site, SystemClock(), every=every, settle=plan.settle, measure=plan.measure, stop=stop)
+    return rig, site.most
 
 
 def _show(what: str, data: ProfilingData, into: Path, as_json: bool) -> None:

@@ -42,6 +42,8 @@ MEASURED = (
     "recovery_failure",
     "capacity_error",
     "forecast_error",
+    "recovery_error",
+    "profiling_seconds",
     "ideal_workers",
 )
 LEGEND = (

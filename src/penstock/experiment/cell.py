@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from penstock import guards, policies, workloads
 from penstock.core import Decision, Guard, Observation, Policy, Reason
 from penstock.errors import ConfigError, check
+from penstock.experiment.failures import Witness, as_shown
+from penstock.experiment.profiling import Plan, profiled
 from penstock.experiment.reach import Reach, reach
 from penstock.measures import Disturbance, Series, distribution, elasticity, excess_time, latency, recoveries
 from penstock.measures import backlog as backlog_of
@@ -51,6 +53,9 @@ class Cell:
     guards: settings of the usual rails; None for none, as in the papers.
     latency_target: seconds that a record may wait under the oracle; unset: twice what a rescale takes, 60 at least.
     failures: seconds after the start at which a worker is lost.
+    normal_latency: seconds at which a job has recovered; unset: as before the rescale or failure.
+    profiling: of a profiling phase that is made first, for a policy that goes by one; see `Plan` of
+        penstock.experiment.profiling.
     """
 
     group: str
@@ -72,6 +77,8 @@ class Cell:
     latency_target: float | None = None
     price: float | None = None
     failures: tuple[float, ...] = ()
+    normal_latency: float | None = None
+    profiling: Mapping[str, Any] | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -91,8 +98,12 @@ class Row:
     over_target: share of that time above the latency target.
     workers_*, accuracy_*, timeshare_*: against the fewest workers that the load needed at each instant,
     which are ideal_workers on average.
-    recovery_rescale, recovery_failure: mean seconds until all was normal again, where that was seen.
+    recovery_rescale, recovery_failure: mean seconds until all was normal again, by the latency that the metric shows
+        and by what truly waited, where that was seen.
     capacity_error, forecast_error: what decisions expected against what was true, as a share of it.
+    recovery_error: how far recoveries from failures were off what the policy's models said as each began, as a mean
+        share of that.
+    profiling_seconds: worker-seconds of the profiling phase before the run, which are in no other figure.
     note: why there is nothing. lines: load, workers, latency, backlog over time and decisions, as JSON.
     """
 
@@ -134,6 +145,8 @@ class Row:
     recovery_failure: float | None = None
     capacity_error: float | None = None
     forecast_error: float | None = None
+    recovery_error: float | None = None
+    profiling_seconds: float | None = None
     cpu_mean: float | None = None
     records_in: float | None = None
     note: str = ""
@@ -150,6 +163,7 @@ class Parts:
     guards: tuple[Guard, ...]
     reach: Reach
     latency_target: float
+    profiling_seconds: float | None = None
 
 
 def parts(cell: Cell) -> Parts:
@@ -164,8 +178,11 @@ def parts(cell: Cell) -> Parts:
         table["scale_to"] = cell.peak_share * can.capacity(cell.peak_workers or most)
     load = workloads.make_from(table)
     settings = {key: value for key, value in cell.settings.items() if key != "name"}
-    policy = None
+    policy, spent = None, None
     if cell.settings["name"] != ORACLE:
+        if cell.profiling is not None:
+            found = profiled(profile, most, cell.seed, Plan(**cell.profiling))
+            settings["profile"], spent = found.text(), found.worker_seconds
         bounds = {"min_workers": cell.min_workers, "max_workers": most}
         policy = policies.make(cell.settings["name"], **bounds, **settings)
     rails = () if cell.guards is None else guards.default(cell.min_workers, most, **cell.guards)
@@ -173,7 +190,7 @@ def parts(cell: Cell) -> Parts:
     if target is None:
         target = max(LEAST_TARGET, 2 * _stop(profile, profile.downtime_out))
     check(isfinite(target) and target > 0, "latency_target", "be above 0 seconds", target)
-    return Parts(profile, load, policy, rails, can, target)
+    return Parts(profile, load, policy, rails, can, target, spent)
 
 
 def execute(cell: Cell) -> Row:
@@ -211,7 +228,7 @@ def execute(cell: Cell) -> Row:
     )
     for at in cell.failures:
         target.fail(at)
-    watch = _Watch()
+    watch, witness = _Watch(), Witness(policy, cell.failures)
     made = run(
         target,
         policy,
@@ -219,9 +236,10 @@ def execute(cell: Cell) -> Row:
         duration=load.duration,
         sample_every=cell.sample_every,
         on_decision=watch,
+        on_sample=witness,
     )
     watch.look(target.observe())
-    return _row(known | _measured(cell, made_of, target, watch, made, policy))
+    return _row(known | _measured(cell, made_of, target, watch, witness, made, policy))
 
 
 class _Watch:
@@ -248,25 +266,28 @@ class _Watch:
 
 
 def _measured(
-    cell: Cell, made_of: Parts, target: SimulatedTarget, watch: _Watch, made: list[Made], policy: Policy
+    cell: Cell,
+    made_of: Parts,
+    target: SimulatedTarget,
+    watch: _Watch,
+    witness: Witness,
+    made: list[Made],
+    policy: Policy,
 ) -> dict[str, Any]:
     truth = target.series()
-    series = Series.ticks(
-        1.0,
-        workers=truth.workers,
-        input_rate=truth.input_rate,
-        processed_rate=truth.processed_rate,
-        backlog=truth.backlog,
-        latency=truth.p95,
-    )
+    columns = {name: getattr(truth, name) for name in ("workers", "input_rate", "processed_rate", "backlog")}
+    series = Series.ticks(1.0, **columns, latency=truth.p95)
+    shown = Series.ticks(1.0, **columns, latency=as_shown(truth.p95, truth.up, made_of.profile.latency_window))
     changes = watch.rescales()
     late = latency(series, made_of.latency_target)
     held = backlog_of(series)
     capacities = made_of.reach.capacities[: cell.max_workers]
     follows = elasticity(series, capacities, max_workers=cell.max_workers, min_workers=cell.min_workers)
     stirred = [Disturbance(at, "rescale") for at, _, _ in changes]
-    stirred += [Disturbance(at, "failure") for at in cell.failures]
-    ended = recoveries(series, stirred)
+    quiet = made_of.profile.detection if made_of.profile.works_until_noticed else 0.0
+    stirred += [Disturbance(at, "failure", quiet) for at in cell.failures]
+    # Nobody has to look for the beginning of a failure here: it is known.
+    ended = recoveries(shown, stirred, detection=0.0, normal_latency=cell.normal_latency)
     healed = {
         cause: [r.seconds for r in ended if r.cause == cause and r.seconds is not None and not r.interrupted]
         for cause in ("rescale", "failure")
@@ -296,6 +317,8 @@ def _measured(
         **{f"recovery_{cause}": sum(found) / len(found) if found else None for cause, found in healed.items()},
         "capacity_error": _capacity_error(made, made_of.reach),
         "forecast_error": _forecast_error(made, truth.input_rate, policy),
+        "recovery_error": witness.error(ended),
+        "profiling_seconds": made_of.profiling_seconds,
         "cpu_mean": mean(truth.cpu, np.ones(len(truth.cpu))),
         "records_in": float(truth.input_rate.sum()),
         "lines": json.dumps(lines, separators=(",", ":")),

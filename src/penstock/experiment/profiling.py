@@ -3,27 +3,53 @@
 Phoebe (ICWS 2022) sec. III-C and IV-B: 8 deployments at scale-outs from 2 to 24, rates from 20 K in steps of 20 K, five
 minutes to settle and two to measure at each, until all have shown their limit. How a deployment is judged is in
 penstock.models.profiling. Simulated deployments run side by side (`SimulatedRig`); on a real cluster there is one after
-the other (penstock.experiment.spark_rig). Failures, from which the paper takes its downtime "based on observations",
+the other (penstock.experiment.serial_rig). Failures, from which the paper takes its downtime "based on observations",
 are injected afterwards at a few scale-outs, below their limits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import ceil
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, isfinite
 from statistics import fmean
 from typing import Protocol
 
 from penstock.core import Observation
 from penstock.errors import Refused, Unavailable, check
 from penstock.models.outage import Watch
-from penstock.models.profiling import Limit, ObservedRecovery, Point, ProfilingData, judge
+from penstock.models.phoebe import behind
+from penstock.models.profiling import Limit, ObservedRecovery, Point, ProfilingData, judge, rising, scale_outs
 from penstock.targets.simulated import Profile, SimulatedClock, SimulatedTarget
 from penstock.workloads import Constant
 
 SETTLE, MEASURE = 300.0, 120.0  # seconds, sec. IV-B
 PATIENCE = 900.0  # seconds to recover in; what takes longer is no example
+UNSEEN = 180.0  # seconds after which a failure that has not shown will not
 SHARES = (0.2, 0.4, 0.6)  # of T_max at which failures are injected: with room to recover, and with less
+
+
+SEEDS = 1_000_003  # between the seeds of two failures; far from those of runs
+
+
+@dataclass(slots=True)
+class Injected(Watch):
+    """A failure that was injected, so that its beginning is known."""
+
+    last_well: float | None = None
+
+    def see(self, o: Observation, workers: int, rate: float) -> ObservedRecovery | None:
+        """The recovery, once it is known."""
+        if not self.hurt and behind(o) is False:
+            self.last_well = o.at
+        seconds = self.learn(o.at, o.latency)
+        if seconds is None:
+            # Where a worker is lost and nothing stops, as on Spark with one to spare, nothing has to recover.
+            unhurt = not self.hurt and o.at - self.began_at >= UNSEEN
+            return ObservedRecovery(workers, rate, 0.0) if unhurt else None
+        silent = 0.0 if self.last_well is None else self.last_well - self.began_at
+        return ObservedRecovery(workers, rate, seconds, min(max(silent, 0.0), seconds))
 
 
 class Rig(Protocol):
@@ -38,8 +64,8 @@ class Rig(Protocol):
         """Each scale-out under this rate, once it has settled."""
         ...
 
-    def recover(self, rate: float, workers: int) -> float | None:
-        """Seconds from an injected failure until latency is normal again; None: not seen, or it did not show."""
+    def recover(self, rate: float, workers: int) -> ObservedRecovery | None:
+        """From an injected failure until latency is normal again; 0 s if it did not show, None if that was not seen."""
         ...
 
 
@@ -97,12 +123,12 @@ def _recoveries(
     for number in range(failures):
         limit = ordered[number * len(ordered) // failures]
         rate = SHARES[number % len(SHARES)] * limit.rate
-        seconds = rig.recover(rate, limit.workers)
-        if seconds is None:
+        seen = rig.recover(rate, limit.workers)
+        if seen is None:
             tell(f"{limit.workers} workers at {rate:,.0f} records/s: no recovery was seen")
             continue
-        tell(f"{limit.workers} workers at {rate:,.0f} records/s: recovered after {seconds:,.0f} s")
-        found.append(ObservedRecovery(limit.workers, rate, seconds))
+        tell(f"{limit.workers} workers at {rate:,.0f} records/s: recovered after {seen.seconds:,.0f} s")
+        found.append(seen)
     return tuple(found)
 
 
@@ -132,6 +158,7 @@ class SimulatedRig:
         self._settle, self._measure = settle, measure
         self._clock = SimulatedClock()
         self._worker_seconds = 0.0
+        self._failures = 0
 
     @property
     def worker_seconds(self) -> float:
@@ -148,23 +175,68 @@ class SimulatedRig:
             for workers, deployment in deployments.items()
         )
 
-    def recover(self, rate: float, workers: int) -> float | None:
+    def recover(self, rate: float, workers: int) -> ObservedRecovery | None:
         length = self._settle + self._measure
-        job = self._deploy(rate, workers, length + PATIENCE)
+        self._failures += 1  # every failure is another run, so that stops are drawn anew
+        job = self._deploy(rate, workers, length + PATIENCE, self._failures)
         begin = self._clock.now()
         self._clock.sleep(length)
         failed_at = self._clock.now()
         normal = point_of(workers, rate, job.between(failed_at - self._measure, failed_at, 1.0)).latency
         job.fail(failed_at)
-        watch, seconds = Watch(failed_at, normal), None
-        while seconds is None and self._clock.now() < failed_at + PATIENCE:
+        watch, found = Injected(failed_at, normal), None
+        while found is None and self._clock.now() < failed_at + PATIENCE:
             now = self._clock.now()
             self._clock.sleep(ceil(watch.hold))
             for seen in job.between(now, self._clock.now(), 1.0):
-                seconds = watch.learn(seen.at, seen.latency) if seconds is None else seconds
+                found = watch.see(seen, workers, rate) if found is None else found
         self._worker_seconds += workers * (self._clock.now() - begin)
-        return seconds
+        return found
 
-    def _deploy(self, rate: float, workers: int, seconds: float) -> SimulatedTarget:
+    def _deploy(self, rate: float, workers: int, seconds: float, another: int = 0) -> SimulatedTarget:
         load = Constant(level=rate, duration=seconds)
-        return SimulatedTarget(self._profile, load, workers=workers, seed=self._seed, clock=self._clock)
+        seed = self._seed + SEEDS * another
+        return SimulatedTarget(self._profile, load, workers=workers, seed=seed, clock=self._clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to profile; by default as in sec. IV-B.
+
+    least, most, count: scale-outs, evenly spaced; the most there are where it is not given.
+    first, step: rates in records/s; the first is a step where it is not given.
+    settle, measure: seconds before and of each measurement. failures: how many to inject.
+    """
+
+    least: int = 2
+    most: int | None = None
+    count: int = 8
+    first: float | None = None
+    step: float = 20_000.0
+    settle: float = SETTLE
+    measure: float = MEASURE
+    failures: int = 6
+
+    def __post_init__(self) -> None:
+        check(self.least >= 1, "min", "be at least 1 worker", self.least)
+        check(self.most is None or self.most >= self.least, "max", f"be at least min ({self.least})", self.most)
+        check(self.count >= 1, "count", "be at least 1", self.count)
+        for name in ("first", "step"):
+            rate = getattr(self, name)
+            check(rate is None or (isfinite(rate) and rate > 0), name, "be above 0 records/s", rate)
+        check(isfinite(self.settle) and self.settle >= 0, "settle", "be 0 seconds or more", self.settle)
+        check(isfinite(self.measure) and self.measure >= 1, "measure", "be at least 1 second", self.measure)
+        check(self.failures >= 0, "failures", "be 0 or more", self.failures)
+
+    def run(self, rig: Rig, most: int, tell: Callable[[str], None] = lambda _: None) -> ProfilingData:
+        """The profile that a rig makes of it."""
+        largest = min(self.most or most, most)
+        places = scale_outs(min(self.least, largest), largest, self.count)
+        rates = rising(self.step if self.first is None else self.first, self.step)
+        return profile(rig, places, rates, failures=self.failures, tell=tell)
+
+
+@lru_cache(maxsize=64)
+def profiled(job: Profile, most: int, seed: int, plan: Plan) -> ProfilingData:
+    """The profile of a simulated job, made once."""
+    return plan.run(SimulatedRig(job, settle=plan.settle, measure=plan.measure, seed=seed), most)

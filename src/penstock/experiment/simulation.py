@@ -24,7 +24,15 @@ from penstock import jobs, policies
 from penstock.errors import ConfigError, check
 from penstock.experiment import cell as cells_module
 from penstock.experiment.cell import ORACLE, Cell
-from penstock.experiment.spec import DEFAULT_POLICY, TABLES, ClusterSpec, GuardSpec, StreamSpec, known_tables
+from penstock.experiment.spec import (
+    DEFAULT_POLICY,
+    TABLES,
+    ClusterSpec,
+    GuardSpec,
+    StreamSpec,
+    known_tables,
+    with_profile,
+)
 from penstock.settings import build
 from penstock.targets.simulated import Profile, profiles
 from penstock.targets.simulated import load as profile_named
@@ -112,7 +120,7 @@ def parse(text: str, name: str) -> Simulation:
     notes = _real(raw)
     guards = build("guards", {"guards": GuardSpec}, "guards", _table(raw, "guards"))
     loads = _tables(raw, "workload")
-    wanted = _tables(raw, "policy") or [{"name": DEFAULT_POLICY}]
+    wanted = [with_profile(table) for table in _tables(raw, "policy")] or [{"name": DEFAULT_POLICY}]
     head = build("simulation", {"simulation": Head}, "simulation", {"name": name, **raw})
     if not loads:
         raise ConfigError("workload must be a table [workload], got nothing")
@@ -158,7 +166,8 @@ def _real(raw: dict[str, Any]) -> tuple[str, ...]:
     build("cluster", {"cluster": ClusterSpec}, "cluster", _table(raw, "cluster"))
     build("stream", {"stream": StreamSpec}, "stream", _table(raw, "stream"))
     for shadow in _tables(raw, "shadow"):
-        policies.make(str(shadow.get("name")), **{key: value for key, value in shadow.items() if key != "name"})
+        settings = with_profile({key: value for key, value in shadow.items() if key != "name"})
+        policies.make(str(shadow.get("name")), **settings)
     return tuple(f"[{key}] is for a real run and was not simulated." for key in given)
 
 

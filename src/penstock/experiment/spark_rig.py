@@ -1,120 +1,38 @@
-"""Profiling on a real Spark cluster: one query, brought to one scale-out after the other at each rate.
-
-There is no room for deployments side by side on one cluster, so each scale-out has the cluster to itself; from the
-largest to the smallest, so that one which falls behind is the last. What it leaves behind is worked off by the largest
-scale-out before the next rate.
-"""
+"""A job on a real Spark cluster of its own, to be profiled: its feed, and its executors to kill."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
 
-from penstock.core import Observation
-from penstock.errors import Unavailable, check
+from penstock.core import Target
+from penstock.errors import Unavailable
 from penstock.experiment.feed import Feed, Task
 from penstock.experiment.pipeline import Pipeline
-from penstock.experiment.profiling import MEASURE, PATIENCE, SETTLE, point_of
-from penstock.models.outage import Watch
-from penstock.models.profiling import Point
 from penstock.targets.spark import reaper
 
-DRAIN_PATIENCE = 900.0
+NUDGE = 1000  # records
 
 
-class SparkRig:
-    """A pipeline that runs and is warm. settle, measure: seconds before and of each measurement."""
+class SparkSite:
+    """A pipeline that runs and is warm."""
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        *,
-        settle: float = SETTLE,
-        measure: float = MEASURE,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> None:
-        check(settle >= 0, "settle", "be 0 seconds or more", settle)
-        check(measure >= 1, "measure", "be at least 1 second", measure)
-        self._pipeline, self._stop = pipeline, stop
-        self._settle, self._measure = settle, measure
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
         self._progress = pipeline.directory / "profiling-feed.json"
-        self._worker_seconds = 0.0
-        self._paid_until: float | None = None
 
     @property
-    def worker_seconds(self) -> float:
-        return self._worker_seconds
+    def target(self) -> Target:
+        return self._pipeline.target
 
-    def measure(self, rate: float, scale_outs: Sequence[int]) -> tuple[Point, ...]:
-        points = []
-        for workers in sorted(scale_outs, reverse=True):
-            self._bring_to(workers)
-            with self._feed(rate, self._settle + self._measure):
-                list(self._watch(self._settle))
-                points.append(point_of(workers, rate, list(self._watch(self._measure))))
-            self._drain()
-        return tuple(points)
+    @property
+    def most(self) -> int:
+        return self._pipeline.cluster.max_workers
 
-    def recover(self, rate: float, workers: int) -> float | None:
-        self._bring_to(workers)
-        seconds = None
-        with self._feed(rate, self._settle + self._measure + PATIENCE):
-            list(self._watch(self._settle))
-            normal = point_of(workers, rate, list(self._watch(self._measure))).latency
-            began_at = self._pipeline.target.observe().at
-            self._kill()
-            watch = Watch(began_at, normal)
-            for seen in self._watch(PATIENCE):
-                seconds = watch.learn(seen.at, seen.latency)
-                if seconds is not None:
-                    break
-        self._drain()
-        return seconds
-
-    def _watch(self, seconds: float) -> Iterator[Observation]:
-        """What is seen in so many seconds; what cannot be seen is left out."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self._stop():
-                raise KeyboardInterrupt
-            with suppress(Unavailable):
-                seen = self._pipeline.target.observe()
-                if self._paid_until is not None:
-                    self._worker_seconds += (seen.workers or 0) * max(0.0, seen.at - self._paid_until)
-                self._paid_until = seen.at
-                yield seen
-            time.sleep(self._pipeline.experiment.head.sample_every)
-
-    def _bring_to(self, workers: int) -> None:
-        if self._pipeline.target.requested != workers:
-            self._pipeline.target.rescale(workers)
-        for seen in self._watch(PATIENCE):
-            if seen.workers == workers and all(worker.ready_at is not None for worker in seen.per_worker):
-                return
-            if seen.batch is None or seen.backlog == 0:
-                self._nudge()
-        raise Unavailable(f"{workers} workers were not ready after {PATIENCE:.0f} s")
-
-    def _nudge(self) -> None:
-        """A few records: a new worker warms up only with work."""
-        with self._pipeline.log.writer() as writer:
-            writer.append(0, self._pipeline.generate_now(1000))
-
-    def _drain(self) -> None:
-        """Until nothing waits; with all workers, if these take longer than they had to fall behind."""
-        wait = self._settle + self._measure
-        for patience in (wait, DRAIN_PATIENCE):
-            for seen in self._watch(patience):
-                if seen.backlog == 0:
-                    return
-            self._pipeline.target.rescale(self._pipeline.cluster.max_workers)
-        raise Unavailable(f"the job did not catch up within {DRAIN_PATIENCE:.0f} s between two measurements")
-
-    def _feed(self, rate: float, seconds: float) -> Feed:
+    def feed(self, rate: float, seconds: float) -> Feed:
         return Feed(
             Task(
                 log=str(self._pipeline.log.path),
@@ -126,12 +44,21 @@ class SparkRig:
             )
         )
 
-    def _kill(self) -> None:
-        """The newest executor of this cluster, as a failed machine would."""
-        executors = [pid for pid in reaper.members(self._pipeline.cluster.token) if _is_executor(pid)]
-        if not executors:
+    def nudge(self) -> None:
+        with self._pipeline.log.writer() as writer:
+            writer.append(0, self._pipeline.generate_now(NUDGE))
+
+    def kill(self) -> None:
+        """The newest executor of this cluster, by its id."""
+        newest = newest_executor(reaper.members(self._pipeline.cluster.token))
+        if newest is None:
             raise Unavailable("there is no executor to kill")
-        os.kill(executors[-1], signal.SIGKILL)
+        os.kill(newest, signal.SIGKILL)
+
+
+def newest_executor(members: Iterable[int]) -> int | None:
+    """The one of these processes that is an executor and has the highest id."""
+    return max((pid for pid in members if _is_executor(pid)), default=None)
 
 
 def _is_executor(pid: int) -> bool:

@@ -165,7 +165,19 @@ class Experiment:
         bounds = {"min_workers": self.head.min_workers, "max_workers": self.head.max_workers}
         for key in bounds.keys() & config.keys():
             raise ConfigError(f"policy.{key} must be given above the tables, for all alike, got {config[key]!r}")
-        return policies.make(table["name"], **bounds, **config)
+        return policies.make(table["name"], **bounds, **with_profile(config))
+
+
+def with_profile(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy's settings, with the text of the profile that a .json file has, which is what the policy goes by."""
+    given = config.get("profile")
+    if not isinstance(given, str) or not given.endswith(".json"):
+        return dict(config)
+    try:
+        return {**config, "profile": Path(given).read_text(encoding="utf-8")}
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8"
+        raise ConfigError(f"policy.profile must be a file of `penstock profile`, got {given!r}: {why}") from None
 
 
 def load(path: Path | str) -> Experiment:

@@ -26,10 +26,14 @@ Cause = Literal["rescale", "failure"]
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """When the job was stopped or lost something."""
+    """When the job was stopped or lost something.
+
+    quiet: seconds from then on in which nothing shows yet, as when heartbeats are lost and the job works on.
+    """
 
     at: float
     cause: Cause
+    quiet: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ def recoveries(
     hold: float = 30.0,
     tolerance: float = 0.2,
     slack: float = 1.0,
+    normal_latency: float | None = None,
 ) -> list[Recovery]:
     """How the disturbances of a run ended, in order of time.
 
@@ -105,12 +110,15 @@ def recoveries(
     hold: seconds for which all has to stay normal.
     tolerance: share by which latency and backlog may be above what they were.
     slack: seconds by which latency, and seconds of load by which backlog, may be above that.
+    normal_latency: seconds that are normal, instead of what was before: a job that is behind already is not normal.
     """
+    check(normal_latency is None or normal_latency > 0, "normal_latency", "be above 0 seconds", normal_latency)
     numbers = {"before": before, "detection": detection, "hold": hold, "tolerance": tolerance, "slack": slack}
     for name, value in numbers.items():
         check(value >= 0, name, "be 0 or more", value)
     ordered = sorted(disturbed, key=lambda disturbance: disturbance.at)
     ended: list[Recovery] = []
+    fixed = None if normal_latency is None else Normal(normal_latency, None)
     normal = Normal(None, None)
     calm = last = -np.inf  # when the last recovery was over, and when it began
     for index, disturbance in enumerate(ordered):
@@ -119,9 +127,9 @@ def recoveries(
         if calm < earliest or last <= earliest - before or normal == Normal(None, None):
             since = max(earliest - before, calm) if calm < earliest else earliest - before
             normal = _normal(series, since, earliest, tolerance)
-        rows = normal.rows(series, slack)
+        rows = normal.rows(series, slack) if fixed is None else fixed.rows(series, 0.0)
         begin = _onset(series, rows, max(earliest, min(calm, disturbance.at)), disturbance.at)
-        seconds = _until(series, rows, begin, hold)
+        seconds = _until(series, rows, begin, disturbance.quiet, hold)
         last, calm = begin, np.inf if seconds is None else begin + seconds
         watched = max(0.0, (series.end if following is None else following) - begin)
         interrupted = following is not None and following < calm
@@ -144,14 +152,14 @@ def _onset(series: Series, normal: NDArray[np.bool_], earliest: float, told: flo
     return float(series.at[bad[0]]) if bad.size else told
 
 
-def _until(series: Series, normal: NDArray[np.bool_], begin: float, hold: float) -> float | None:
-    """Seconds from `begin` to the first time from which all is normal for `hold` seconds."""
+def _until(series: Series, normal: NDArray[np.bool_], begin: float, quiet: float, hold: float) -> float | None:
+    """Seconds from `begin` to the first time, after a quiet at first, from which all is normal for `hold` seconds."""
     since: float | None = None
-    for index in np.flatnonzero(series.at + series.seconds > begin):
+    for index in np.flatnonzero(series.at + series.seconds > begin + quiet):
         if not normal[index]:
             since = None
             continue
-        since = max(float(series.at[index]), begin) if since is None else since
+        since = max(float(series.at[index]), begin + quiet) if since is None else since
         if series.at[index] + series.seconds[index] - since >= hold:
             return since - begin
     return None

@@ -7,7 +7,8 @@ Deviation: a metric that is a mean over a minute or two is normal again only whe
 which takes the same time at any load. As a part of D it would be multiplied with the load; so it has a term of its own,
 R = lag + D + (I + D) w / (T_max - w), fitted without negative values where the recoveries can tell the two apart. On
 the published recoveries of the static configurations (table II), predicting each from the others, the mean error is 6 %
-with and without it for top speed windowing, and 6 % with it against 14 % without for the Yahoo benchmark.
+with and without it for top speed windowing, and 6 % with it against 11 to 15 % without for the Yahoo benchmark, with
+T_max of 16 to 17.4 K per worker.
 """
 
 from __future__ import annotations

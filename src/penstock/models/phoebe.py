@@ -88,6 +88,7 @@ class Experience:
     _points: deque[Point] = field(init=False, repr=False, default_factory=lambda: deque(maxlen=POINTS))
     _calm: deque[Point] = field(init=False, repr=False, default_factory=lambda: deque(maxlen=SAMPLES))
     _busy: deque[Limit] = field(init=False, repr=False, default_factory=lambda: deque(maxlen=SAMPLES))
+    _silent: float = field(init=False, repr=False, default=0.0)
     _well_at: float | None = field(init=False, repr=False, default=None)
     _normal: float | None = field(init=False, repr=False, default=None)
     _watch: Watch | None = field(init=False, repr=False, default=None)
@@ -96,14 +97,16 @@ class Experience:
 
     def __post_init__(self) -> None:
         self._limits = {limit.workers: limit.rate for limit in self.profile.limits}
-        self._recoveries = deque(self.profile.recoveries, maxlen=RECOVERIES)
+        known = self.profile.recoveries
+        self._recoveries = deque(known, maxlen=RECOVERIES)
+        self._silent = sum(each.silent for each in known) / len(known) if known else 0.0
         self._fit()
 
     def learn(self, o: Observation) -> None:
         last, self._last = self._last, o
         self._recovery(o, last)
-        behind = None if o.backlog is None or o.input_rate is None else o.backlog > _allowed(o) * o.input_rate
-        if behind is False and o.processed_rate is not None:
+        late = behind(o)
+        if late is False and o.processed_rate is not None:
             self._well_at = o.at
         if o.workers is None or o.workers != o.requested or o.input_rate is None or o.processed_rate is None:
             return
@@ -111,7 +114,7 @@ class Experience:
         rested &= o.last_rescale_at is None or o.at - o.last_rescale_at >= SETTLED
         if not rested or self._watch is not None:
             return
-        if behind:
+        if late:
             self._busy.append(Limit(o.workers, o.processed_rate))
         if o.latency is not None:
             self._calm.append(Point(o.workers, o.input_rate, o.latency, o.processed_rate))
@@ -148,9 +151,10 @@ class Experience:
         if last is not None and o.requested != last.requested:
             self._watch = None
         elif self._watch is None and self._normal is not None and _failed(o, last):
-            # Nobody is told of a failure at once: it began when the backlog did.
+            # Nobody is told of a failure at once: it began when the backlog did, and as long before as in the profile.
             recent = self._well_at is not None and 0 <= o.at - self._well_at <= SETTLED
-            self._watch, self._watched = Watch(self._well_at if recent and self._well_at else o.at, self._normal), []
+            began = self._well_at if recent and self._well_at is not None else o.at
+            self._watch, self._watched = Watch(began - self._silent, self._normal), []
         if self._watch is None:
             return
         if o.input_rate is not None:
@@ -162,16 +166,19 @@ class Experience:
             return
         rate = sum(self._watched) / len(self._watched)
         self._watch = None
-        self._recoveries.append(ObservedRecovery(o.workers, rate, seconds))
+        self._recoveries.append(ObservedRecovery(o.workers, rate, seconds, self._silent))
         said = self.outage.recovery(rate, self.capacities.at(o.workers), self.replay)
         expected = "no end was expected" if said is None else f"{said:,.0f} s were expected"
         sentence = f"A failure at {rate:,.0f} records/s was over after {seconds:,.0f} s; {expected}"
         self.notes.append(Reason("recovery.observed", sentence, {"observed": seconds, "expected": said}))
 
 
-def _allowed(o: Observation) -> float:
-    """Seconds of input that may wait in a job that keeps up; a micro-batch engine always has a batch in flight."""
-    return FULL if o.batch is None else max(FULL, 2.5 * o.batch.seconds)
+def behind(o: Observation) -> bool | None:
+    """Whether more waits than in a job that keeps up; a micro-batch engine always has a batch in flight."""
+    if o.backlog is None or o.input_rate is None:
+        return None
+    allowed = FULL if o.batch is None else max(FULL, 2.5 * o.batch.seconds)
+    return o.backlog > allowed * o.input_rate
 
 
 def _failed(o: Observation, last: Observation | None) -> bool:

@@ -114,24 +114,13 @@ class Phoebe(Policy):
             return Decision.hold(current, Reason("load.unknown", "No load was measured lately: no change"))
         rate = projected(outlook.forecast, self.horizon)
 
-        def recovery(workers: int) -> float | None:
-            caught_up = recovery_time(
-                outlook.forecast.path,
-                outlook.forecast.step,
-                capacity=known.capacities.at(workers),
-                downtime=known.outage.down,
-                replay=self.checkpoint_interval,
-                recent_rate=o.input_rate,
-            )
-            return None if caught_up is None else caught_up + known.outage.lag
-
         situation = Situation(
             current=current,
             least=self.min_workers,
             most=self.max_workers,
             rate=rate,
             capacity=known.capacities.at,
-            recovery=recovery,
+            recovery=lambda workers: self._recovery(workers, o, outlook, known),
             latency=lambda workers: known.latencies.latency(workers, rate),
             valid=lambda workers: known.latencies.valid(workers, rate),
             target=self.recovery_target,
@@ -139,6 +128,25 @@ class Phoebe(Policy):
         )
         decision = plan(situation)
         return replace(decision, reasons=(self._view(o, outlook, rate, known), *decision.reasons))
+
+    def recovery_now(self, observation: Observation) -> float | None:
+        """Seconds that a failure now would take to be over, by the models as they are; None: never, or not known."""
+        outlook, workers = self._ahead.outlook, observation.requested
+        if self._known is None or outlook is None or workers is None:
+            return None
+        return self._recovery(workers, observation, outlook, self._known)
+
+    def _recovery(self, workers: int, o: Observation, outlook: Outlook, known: Experience) -> float | None:
+        """M_R, sec. III-B."""
+        caught_up = recovery_time(
+            outlook.forecast.path,
+            outlook.forecast.step,
+            capacity=known.capacities.at(workers),
+            downtime=known.outage.down,
+            replay=self.checkpoint_interval,
+            recent_rate=o.input_rate,
+        )
+        return None if caught_up is None else caught_up + known.outage.lag
 
     def _young(self, o: Observation) -> Reason | None:
         """Why the job is left alone: it may be recovering, and would be measured while it does."""

@@ -17,7 +17,7 @@ from penstock.errors import ConfigError
 from penstock.settings import Parameter, build, parameters
 from penstock.workloads.base import Load
 from penstock.workloads.combinators import Bursts, Compressed, Concatenated, Noisy, Scaled, Transforms
-from penstock.workloads.days import Advertising, Taxi, Traffic
+from penstock.workloads.days import Advertising, Commuting, Taxi, Traffic
 from penstock.workloads.published import Koper, NoisySine
 from penstock.workloads.recorded import Recorded
 from penstock.workloads.shapes import Constant, Flash, Ramp, Sine, Step
@@ -27,6 +27,7 @@ __all__ = [
     "KINDS",
     "Advertising",
     "Bursts",
+    "Commuting",
     "Compressed",
     "Concatenated",
     "Constant",
@@ -52,6 +53,7 @@ __all__ = [
 
 KINDS: dict[str, type[Load]] = {
     "advertising": Advertising,
+    "commuting": Commuting,
     "concatenated": Concatenated,
     "constant": Constant,
     "flash": Flash,

@@ -5,7 +5,8 @@ Each is an outline, a few points of (time, share of the highest rate), joined by
     share(t) = a + (b - a) (1 - cos(pi (t - t_a) / (t_b - t_a))) / 2    between the points (t_a, a) and (t_b, b),
 
 times a ripple, 1 + ripple n(t), with n going straight between numbers in -1..1 that are drawn a few hundred times
-along the outline. The points say what such a day looks like (night, rush hour, dip); none is taken from anybody's data.
+along the outline. The points say what such a day looks like (night, rush hour, dip); none is taken from
+anybody's data, but for the few rates that Phoebe's paper prints.
 """
 
 from __future__ import annotations
@@ -125,6 +126,45 @@ class Traffic(Outlined):
         (0.83, 0.16),
         (1.0, 0.10),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Commuting(Outlined):
+    """A city's cars over a day in six hours, as Phoebe's top speed job counts them (sec. IV-D): two rush hours.
+
+    Through the rates that the paper has for its eight failures (table II), with the two crests that its recorded runs
+    have between them; its mean is half of its peak, as theirs.
+
+    >>> load = Commuting(ripple=0)
+    >>> [round(load.rate(1185 + 2745 * i), -3) for i in range(8)]
+    [52000.0, 54000.0, 140000.0, 73000.0, 84000.0, 135000.0, 166000.0, 62000.0]
+    """
+
+    kind: ClassVar[str] = "commuting"
+    points: ClassVar[Points] = tuple(
+        (seconds / 21600, rate / 180)
+        for seconds, rate in (
+            (0, 52),
+            (1185, 52),
+            (3930, 54),
+            (4800, 60),
+            (6675, 140),
+            (7000, 150),
+            (8200, 80),
+            (9420, 73),
+            (12165, 84),
+            (13000, 79),
+            (14910, 135),
+            (16350, 180),
+            (17655, 166),
+            (19300, 68),
+            (20400, 62),
+            (21600, 55),
+        )
+    )
+
+    high: float = 180_000.0
+    ripple: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,6 +177,29 @@ def test_a_lost_worker_stops_the_job_until_it_is_noticed_and_restarted() -> None
     assert not series.up[115:145].any()
 
 
+def test_a_worker_that_only_loses_its_heartbeats_works_on_until_that_is_noticed() -> None:
+    profile = replace(PLAIN, detection=15.0, downtime_failure=30.0, works_until_noticed=True)
+    target = SimulatedTarget(profile, Constant(level=1000, duration=300), workers=2)
+    target.fail(100.0)
+    series = watch(target, 300).series()
+    assert (series.processed_rate[100:115] == 1000).all()
+    assert not series.up[115:145].any()
+    assert (series.processed_rate[145:150] == 2000).all()
+
+
+@pytest.mark.parametrize("rescaled_at", [98, 103, 112])
+def test_a_rescale_while_heartbeats_are_lost_is_no_cure(rescaled_at: int) -> None:
+    """The worker is missed all the same: while the job runs again, or while it is just being restarted."""
+    profile = replace(PLAIN, detection=15.0, downtime_failure=30.0, downtime_out=5.0, works_until_noticed=True)
+    target = SimulatedTarget(profile, Constant(level=1000, duration=300), workers=2)
+    target.fail(100.0)
+    series = watch(target, 300, {rescaled_at: 3}).series()
+    assert not series.up[rescaled_at : rescaled_at + 3].any()
+    assert not series.up[115:145].any()
+    assert series.up[145:].all()
+    assert series.workers[-1] == 3
+
+
 def test_the_latency_of_an_overload_grows_in_a_straight_line() -> None:
     target = watch(SimulatedTarget(PLAIN, Constant(level=2000, duration=600), workers=1), 600)
     p50 = target.series().p50

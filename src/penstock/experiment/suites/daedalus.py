@@ -85,7 +85,8 @@ def _cells() -> Iterator[Cell]:
     sine = JOBS["flink-wordcount"][0]
     for policy in AGAINST_PHOEBE:
         cell = _cell(PHOEBE, "flink-ysb", sine, policy, {"name": policy, "recovery_target": 600.0})
-        yield replace(cell, peak_workers=MOST)
+        # Sec. 4.7 says nothing of Phoebe's profiling phase: rates rise in about as many steps as in Phoebe's own paper.
+        yield replace(cell, peak_workers=MOST, profiling={"step": 5_000.0} if policy == "phoebe" else None)
 
 
 def _vary(cell: Cell, seed: int) -> Cell:

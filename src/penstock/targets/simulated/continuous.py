@@ -48,14 +48,21 @@ class Continuous(Engine):
         self._note()
 
     def _lose(self) -> None:
-        lost = self.layout.names[-1]
-        self.stalled = True
+        lost, born = self.layout.names[-1], self.born
+        self.stalled = not self.profile.works_until_noticed
         noticed = self.history.ticks + ceil(self.profile.detection)
-        self._at(noticed, lambda: self._notice(lost))
+        self._at(noticed, lambda: self._notice(lost, born))
 
-    def _notice(self, lost: str) -> None:
-        if not self.stalled:  # a rescale has restarted the job meanwhile
+    def _loses_when_down(self) -> bool:
+        return self.profile.works_until_noticed  # heartbeats are lost whatever the job does
+
+    def _notice(self, lost: str, born: int) -> None:
+        stands = self.running and self.born == born
+        if not stands and not self.profile.works_until_noticed:  # a rescale has restarted the job meanwhile
             return
+        for due in (self._stop, self._start):
+            if due is not None:
+                due.dropped = True
         self.tell("worker.lost", f"{lost} was lost {self.profile.detection:g} s ago")
         if self.profile.rescaling == "restart":
             self._restart(self.profile.downtime_failure, planned=False)

@@ -120,8 +120,16 @@ class Engine(ABC):
         """A worker is gone, from this tick on."""
 
     def fail(self, tick: int) -> None:
-        """A worker will be lost at `tick`. A job that is down just then has none to lose."""
-        self._at(max(tick, self.history.ticks), lambda: self._lose() if self.running and not self.stalled else None)
+        """A worker will be lost at `tick`. A job that is down just then has none to lose, unless the engine says so."""
+
+        def lose() -> None:
+            if self._loses_when_down() or (self.running and not self.stalled):
+                self._lose()
+
+        self._at(max(tick, self.history.ticks), lose)
+
+    def _loses_when_down(self) -> bool:
+        return False
 
     def state_gb(self) -> float:
         """How much state the job has."""

@@ -91,6 +91,7 @@ class Profile:
     downtime_spread: standard deviation of the downtime as a share of its mean.
     downtime_per_gb: seconds that each GB of state adds.
     detection: seconds until a lost worker is noticed.
+    works_until_noticed: what is lost is its heartbeats only, so that the job goes on until that is noticed.
     warmup: seconds until a worker, or a restarted job, is at full speed.
     warmup_speed: its speed at first, as a share; it rises in a straight line.
     warmup_cpu: CPU that warming takes at first on top; it falls in a straight line.
@@ -152,6 +153,7 @@ class Profile:
     downtime_spread: float = 0.2
     downtime_per_gb: float = 0.0
     detection: float = 20.0
+    works_until_noticed: bool = False
     warmup: float = 0.0
     warmup_speed: float = 1.0
     warmup_cpu: float = 0.0

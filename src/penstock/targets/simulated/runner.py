@@ -34,10 +34,13 @@ def run(
     duration: float,
     sample_every: float = 1.0,
     on_decision: Callable[[Observation, Decision], None] | None = None,
+    on_sample: Callable[[Observation], None] | None = None,
 ) -> list[Made]:
     """Let `policy` run the job for `duration` seconds; the decisions it made. What happened is in `target.series()`.
 
     sample_every: whole seconds between two observations that the policy learns from.
+    on_sample: told of each of these once the policy has learned from it; of a policy that learns nothing, of each that
+        it decides by.
     """
     check(sample_every >= 1 and sample_every == floor(sample_every), "sample_every", "be whole seconds", sample_every)
     check(duration > 0, "duration", "be above 0 seconds", duration)
@@ -55,6 +58,8 @@ def run(
             policy.learn(observation)
             for guard in keen:
                 guard.learn(observation)
+            if on_sample is not None:
+                on_sample(observation)
         last = samples[-1]
         decision = policy.decide(last)
         for guard in guards:
