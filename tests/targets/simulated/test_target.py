@@ -180,8 +180,10 @@ def test_heron_tells_ds2_its_true_rates() -> None:
     assert count.rate_in is not None
     assert flatmap.rate_in / (flatmap.busy or 1) == pytest.approx(100_000 / 60, rel=0.01)
     assert count.rate_in / (count.busy or 1) == pytest.approx(1_000_000 / 60, rel=0.01)
-    assert flatmap.backpressure == pytest.approx(0.5, abs=0.01)
-    assert count.queue == pytest.approx(5_000_000)
+    assert flatmap.backpressure == 1.0, "its queue filled within a quarter of a minute and is not half empty yet"
+    assert count.backpressure == 0.0
+    assert count.queue is not None
+    assert 2_500_000 < count.queue < 5_000_000
 
 
 def test_a_bare_number_is_dealt_to_operators_by_their_work() -> None:
