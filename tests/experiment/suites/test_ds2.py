@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_ds2_takes_one_step_on_heron(heron: dict[str, Row]) -> None:
 def test_dhalion_takes_several_one_operator_at_a_time_and_ends_with_too_many(heron: dict[str, Row]) -> None:
     made = [{"source": 1, "flatmap": 1, "count": 1}, *(dict(sizes) for _, sizes in changes(heron["dhalion"]))]
     assert 4 <= len(made) - 1 <= 8, "published: 6"
-    for before, after in zip(made, made[1:], strict=False):
+    for before, after in pairwise(made):
         assert sum(before[name] != after[name] for name in before) == 1
     assert made[-1]["flatmap"] == pytest.approx(22, rel=0.25)
     assert made[-1]["count"] == pytest.approx(30, rel=0.25)

@@ -193,12 +193,13 @@ SUITE = Suite(
     paper="Kalavri et al., Three steps is all you need, OSDI 2018, sec. 5.2 and table 4",
     settings=(
         "Heron: 1,000,000 sentences a minute, one instance of each operator at first, DS2 every 60 s without warm-up.",
-        "Dhalion only scales up, as in the Heron 0.17.8 of the paper; it diagnoses every 300 s. Its steps come of queues "
-        "of 100 MiB that have to fill before there is backpressure; bytes per sentence and word are assumed.",
+        "Dhalion only scales up, as in the Heron 0.17.8 of the paper; it diagnoses every 300 s. Its steps come of "
+        "queues of 100 MiB that have to fill before there is backpressure; bytes per sentence and word are assumed.",
         f"Flink: the rates of table 3, DS2 every 30 s with 30 s of warm-up, runs of {RUN / 60:g} minutes; all "
         "operators start alike. Sources make their records at that rate, and what they cannot send is lost.",
         "Each query has one profile. Three of its quantities (what an instance does, how that falls with the instances "
-        "at work, how much faster it seems when idle) are fitted to table 4: that one law fits all starts is the result.",
+        "at work, how much faster it seems when idle) are fitted to table 4: that one law fits all starts is the "
+        "result.",
         "The published first steps of q2 from 16 and 20, and of q11 from 8, do not follow such a law.",
     ),
     plan=with_oracle(_cells()),
