@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -51,6 +51,7 @@ class Cell:
     guards: settings of the usual rails; None for none, as in the papers.
     latency_target: seconds that a record may wait under the oracle; unset: twice what a rescale takes, 60 at least.
     failures: seconds after the start at which a worker is lost.
+    demand_near: the workers that the load needs are reckoned as if all nodes were next to each other.
     """
 
     group: str
@@ -72,6 +73,7 @@ class Cell:
     latency_target: float | None = None
     price: float | None = None
     failures: tuple[float, ...] = ()
+    demand_near: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -149,6 +151,7 @@ class Parts:
     policy: Policy | None  # None for the oracle, which is planned when it is run
     guards: tuple[Guard, ...]
     reach: Reach
+    demand: Reach  # what SPEC's measures take the load's need from
     latency_target: float
 
 
@@ -173,7 +176,8 @@ def parts(cell: Cell) -> Parts:
     if target is None:
         target = max(LEAST_TARGET, 2 * _stop(profile, profile.downtime_out))
     check(isfinite(target) and target > 0, "latency_target", "be above 0 seconds", target)
-    return Parts(profile, load, policy, rails, can, target)
+    near = reach(replace(profile, distance_cost=0.0), most, cell.seed) if cell.demand_near else can
+    return Parts(profile, load, policy, rails, can, near, target)
 
 
 def execute(cell: Cell) -> Row:
@@ -181,7 +185,7 @@ def execute(cell: Cell) -> Row:
     made_of = parts(cell)
     profile, load = made_of.profile, made_of.load
     seconds = np.arange(0.5, load.duration)
-    demand = made_of.reach.ideal(load.rates(seconds), cell.min_workers, cell.max_workers)
+    demand = made_of.demand.ideal(load.rates(seconds), cell.min_workers, cell.max_workers)
     known: dict[str, Any] = {
         "number": cell.number,
         "group": cell.group,
@@ -262,7 +266,7 @@ def _measured(
     changes = watch.rescales()
     late = latency(series, made_of.latency_target)
     held = backlog_of(series)
-    capacities = made_of.reach.capacities[: cell.max_workers]
+    capacities = made_of.demand.capacities[: cell.max_workers]
     follows = elasticity(series, capacities, max_workers=cell.max_workers, min_workers=cell.min_workers)
     stirred = [Disturbance(at, "rescale") for at, _, _ in changes]
     stirred += [Disturbance(at, "failure") for at in cell.failures]
