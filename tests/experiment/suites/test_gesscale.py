@@ -35,8 +35,9 @@ def test_what_is_needed_too_many_and_missing_adds_up_to_what_is_paid(rows: dict[
     assert row.worker_seconds is not None
     needed = row.worker_seconds / row.duration - row.workers_over + row.workers_under
     assert needed == pytest.approx(row.ideal_workers, abs=1e-6)
-    cost, over, under = (FIGURES[policy][MEASURES.index(m)] for m in ("worker_minutes", "workers_over", "workers_under"))
-    assert needed == pytest.approx(cost / 288 - over + under, rel=0.06)
+    published = dict(zip(MEASURES, FIGURES[policy], strict=True))
+    there = published["worker_minutes"] / 288 - published["workers_over"] + published["workers_under"]
+    assert needed == pytest.approx(there, rel=0.06)
 
 
 def test_models_go_down_by_more_than_one_at_a_time_and_thresholds_do_not(rows: dict[str, Row]) -> None:
