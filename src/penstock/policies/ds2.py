@@ -28,6 +28,7 @@ from penstock.models.ds2 import (
     running,
     suffices,
     verdict,
+    warming,
     within,
 )
 from penstock.models.limits import LastChange, bounded
@@ -116,9 +117,9 @@ class Ds2(Policy):
         current = observation.requested
         if current is None or observation.blind:
             return Decision.hold(current, _unknown("Nothing is measured now"))
-        warming = self._warming(observation)
-        if warming is not None:
-            return self._hold(current, warming)
+        cold = warming(self._age(observation), self.warm_up, self.interval)
+        if cold is not None:
+            return self._hold(current, cold)
         operators, now = self._measures.operators, self._standing(current)
         if now is None:
             return Decision.hold(current, _unknown("What arrives, or what the operators do with it, is not known"))
@@ -193,17 +194,6 @@ class Ds2(Policy):
         """Seconds for which the job has run as it does."""
         known = (self._change.ago(observation), observation.uptime)
         return min((seconds for seconds in known if seconds is not None), default=inf)
-
-    def _warming(self, observation: Observation) -> Reason | None:
-        # Sec. 5.3: with 10 s and three intervals the first decision after a change is at 40 s.
-        passed, rest = self._age(observation), (self.warm_up + 1) * self.interval if self.warm_up else 0.0
-        if passed >= rest:
-            return None
-        sentence = (
-            f"The configuration is {passed:.0f} s old: no decision before {rest:g} s, {self.warm_up} intervals and one"
-            " to measure"
-        )
-        return Reason("dataflow.warming_up", sentence, {"passed": passed, "warm_up": rest})
 
     def _hold(self, workers: int, *reasons: Reason) -> Decision:
         return bounded(Decision(workers, reasons), self.min_workers, self.max_workers)
