@@ -98,9 +98,8 @@ def warming(passed: float, warm_up: int, interval: float) -> Reason | None:
     rest = (warm_up + 1) * interval if warm_up else 0.0
     if passed >= rest:
         return None
-    sentence = (
-        f"The configuration is {passed:.0f} s old: no decision before {rest:g} s, {warm_up} intervals and one to measure"
-    )
+    due = f"{rest:g} s, {warm_up} intervals and one to measure"
+    sentence = f"The configuration is {passed:.0f} s old: no decision before {due}"
     return Reason("dataflow.warming_up", sentence, {"passed": passed, "warm_up": rest})
 
 
