@@ -62,6 +62,8 @@ def test_the_ideal_is_ideal(load: list[float]) -> None:
 EXCESS: dict[str, tuple[dict[str, list[float]], float | None]] = {
     "nothing left": ({"input_rate": [9, 9], "backlog": [5, 0], "workers": [1, 1]}, 0.0),
     "left when the load was": ({"input_rate": [9, 9], "backlog": [5, 400], "workers": [1, 2]}, 2 / 20),
+    "stopped for a restart just then": ({"input_rate": [9, 9], "backlog": [5, 400], "workers": [2, 0]}, 2 / 20),
+    "never any workers": ({"input_rate": [9, 9], "backlog": [5, 400], "workers": [0, 0]}, None),
     "drained two rows later": (
         {"input_rate": [9, 9, 0, 0, 0], "backlog": [5, 9, 9, 9, 0], "workers": [1] * 5},
         20 / 20,

@@ -148,6 +148,7 @@ DECISIONS: dict[str, tuple[dict[str, Any], list[Observation], int | None, str]] 
     "the bottleneck first: count to 20": (MANY, [heron(0)], 22, "dhalion.under_provisioned"),
     "then the next: flatmap to 10": (MANY, [heron(0, 1, 20)], 31, "dhalion.under_provisioned"),
     "nothing held back, nothing waits: the least busy": (MANY, [quiet(0)], 34, "dhalion.over_provisioned"),
+    "never, as in Heron's release": ({**MANY, "scale_down_share": 0.0}, [quiet(0)], 37, "dhalion.fits"),
     "by a larger share": ({**MANY, "scale_down_share": 0.5}, [quiet(0)], 31, "dhalion.over_provisioned"),
     "one of each is not spared": (MANY, [heron(0, 1, 1, target=1e4)], 3, "dhalion.fits"),
     "queues not known: not down": (MANY, [without(quiet(0), "queue")], 37, "dhalion.fits"),
@@ -257,7 +258,7 @@ def test_a_person_can_read_it() -> None:
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "percent": ({"backpressure_threshold": 5}, r"backpressure_threshold must be in \(0, 1\), got 5"),
-    "all of them": ({"scale_down_share": 1.0}, r"scale_down_share must be in \(0, 1\), got 1.0"),
+    "all of them": ({"scale_down_share": 1.0}, r"scale_down_share must be in \[0, 1\), got 1.0"),
     "never blacklisted": ({"blacklist_share": 1.5}, r"blacklist_share must be in \(0, 1\], got 1.5"),
     "forgiven at once": ({"forgive_after": 0}, "forgive_after must be above 0 seconds, or unset, got 0"),
     "negative": ({"settle": -1}, "settle must be 0 or more, got -1"),

@@ -120,14 +120,20 @@ DECISIONS: dict[str, tuple[dict[str, Any], list[Observation], int | None, str]] 
     "means over an interval": (ONE, [job(0, 200.0), job(9, 600.0)], 4, "dataflow.fits"),
     "not over more": (ONE, [job(0, 200.0), job(10, 600.0)], 6, "dataflow.below"),
     # warm-up
-    "warming up after a rescale": ({**ONE, "warm_up": 3}, [job(29, last_rescale_at=0.0)], 4, "dataflow.warming_up"),
-    "warm": ({**ONE, "warm_up": 3}, [job(30, last_rescale_at=0.0)], 10, "dataflow.below"),
-    "warming up after a start": ({**ONE, "warm_up": 3}, [job(99, uptime=29.0)], 4, "dataflow.warming_up"),
+    "warming up after a rescale": ({**ONE, "warm_up": 3}, [job(39, last_rescale_at=0.0)], 4, "dataflow.warming_up"),
+    "warm, as at 40 s in figure 7": ({**ONE, "warm_up": 3}, [job(40, last_rescale_at=0.0)], 10, "dataflow.below"),
+    "warming up after a start": ({**ONE, "warm_up": 3}, [job(99, uptime=39.0)], 4, "dataflow.warming_up"),
     "warming up after workers came": (
         {**ONE, "warm_up": 3},
-        [job(0, workers=3, requested=4), job(50), job(79)],
+        [job(0, workers=3, requested=4), job(50), job(89)],
         4,
         "dataflow.warming_up",
+    ),
+    "what was measured while it warmed up is left out": (
+        {**ONE, "warm_up": 1},
+        [job(9, each=10.0, last_rescale_at=0.0), job(12, last_rescale_at=0.0), job(20, last_rescale_at=0.0)],
+        10,
+        "dataflow.below",
     ),
     # activation
     "first of three proposals": ({**ONE, "activation": 3}, [job(0)], 4, "dataflow.activating"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -56,6 +56,7 @@ class Cell:
     normal_latency: seconds at which a job has recovered; unset: as before the rescale or failure.
     profiling: of a profiling phase that is made first, for a policy that goes by one; see `Plan` of
         penstock.experiment.profiling.
+    demand_near: the workers that the load needs are reckoned as if all nodes were next to each other.
     """
 
     group: str
@@ -79,6 +80,7 @@ class Cell:
     failures: tuple[float, ...] = ()
     normal_latency: float | None = None
     profiling: Mapping[str, Any] | None = None
+    demand_near: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -162,6 +164,7 @@ class Parts:
     policy: Policy | None  # None for the oracle, which is planned when it is run
     guards: tuple[Guard, ...]
     reach: Reach
+    demand: Reach  # what SPEC's measures take the load's need from
     latency_target: float
     profiling_seconds: float | None = None
 
@@ -190,7 +193,8 @@ def parts(cell: Cell) -> Parts:
     if target is None:
         target = max(LEAST_TARGET, 2 * _stop(profile, profile.downtime_out))
     check(isfinite(target) and target > 0, "latency_target", "be above 0 seconds", target)
-    return Parts(profile, load, policy, rails, can, target, spent)
+    near = reach(replace(profile, distance_cost=0.0), most, cell.seed) if cell.demand_near else can
+    return Parts(profile, load, policy, rails, can, near, target, spent)
 
 
 def execute(cell: Cell) -> Row:
@@ -198,7 +202,7 @@ def execute(cell: Cell) -> Row:
     made_of = parts(cell)
     profile, load = made_of.profile, made_of.load
     seconds = np.arange(0.5, load.duration)
-    demand = made_of.reach.ideal(load.rates(seconds), cell.min_workers, cell.max_workers)
+    demand = made_of.demand.ideal(load.rates(seconds), cell.min_workers, cell.max_workers)
     known: dict[str, Any] = {
         "number": cell.number,
         "group": cell.group,
@@ -281,7 +285,7 @@ def _measured(
     changes = watch.rescales()
     late = latency(series, made_of.latency_target)
     held = backlog_of(series)
-    capacities = made_of.reach.capacities[: cell.max_workers]
+    capacities = made_of.demand.capacities[: cell.max_workers]
     follows = elasticity(series, capacities, max_workers=cell.max_workers, min_workers=cell.min_workers)
     stirred = [Disturbance(at, "rescale") for at, _, _ in changes]
     quiet = made_of.profile.detection if made_of.profile.works_until_noticed else 0.0

@@ -78,7 +78,8 @@ def excess_time(series: Series, capacity: Capacity) -> float | None:
     empty = np.flatnonzero(series.backlog[finished:] <= 0)
     if empty.size:
         return float(series.at[finished + empty[0]] - series.at[0] - load_time) / load_time
-    left, workers = series.backlog[-1], series.workers[-1]
+    there = series.workers[series.workers != 0]  # a restart may have stopped all just then: those before come again
+    left, workers = series.backlog[-1], there[-1] if there.size else np.nan
     if np.isnan(left) or np.isnan(workers):
         return None
     after = series.duration - load_time

@@ -41,7 +41,7 @@ class Dhalion(Policy):
 
     backpressure_threshold: share of time held back that counts as a symptom.
     queue_threshold: records waiting per instance that count as next to none.
-    scale_down_share: share of an operator's instances to remove.
+    scale_down_share: share of an operator's instances to remove; 0: never, as Heron's own release has it.
     settle: seconds after a change of the configuration without a diagnosis.
     blacklist_share: share of its uses that an action may fail before it is not taken again.
     forgive_after: seconds after which a blacklisted action may be tried again; unset: never, as published.
@@ -74,7 +74,7 @@ class Dhalion(Policy):
         check(
             0 < self.backpressure_threshold < 1, "backpressure_threshold", "be in (0, 1)", self.backpressure_threshold
         )
-        check(0 < self.scale_down_share < 1, "scale_down_share", "be in (0, 1)", self.scale_down_share)
+        check(0 <= self.scale_down_share < 1, "scale_down_share", "be in [0, 1)", self.scale_down_share)
         check(0 < self.blacklist_share <= 1, "blacklist_share", "be in (0, 1]", self.blacklist_share)
         for name in ("queue_threshold", "settle", "improvement"):
             check(getattr(self, name) >= 0, name, "be 0 or more", getattr(self, name))
@@ -140,7 +140,7 @@ class Dhalion(Policy):
         return self._hold(current, Reason("dhalion.blacklisted" if names else "dhalion.no_root", sentence))
 
     def _down(self, operators: Sequence[Operator], now: float, current: int) -> Decision:
-        idle = spare(operators, self.queue_threshold)
+        idle = spare(operators, self.queue_threshold) if self.scale_down_share else ()
         for operator in idle:
             if self._blacklist.has(operator.name, "down", now):
                 continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import ClassVar, Literal, get_args
 
 from penstock.core import Decision, Fact, Observation, Operator, Policy, Reason
@@ -27,6 +28,7 @@ from penstock.models.ds2 import (
     running,
     suffices,
     verdict,
+    warming,
     within,
 )
 from penstock.models.limits import LastChange, bounded
@@ -40,7 +42,8 @@ ActivateBy = Literal["max", "median"]
 class Ds2(Policy):
     """As many instances of each operator as its input needs, by the rates it could sustain if it never waited.
 
-    warm_up: intervals without a decision after a change of the configuration or a start.
+    warm_up: intervals after a change of the configuration or a start that are not looked at; the next one is measured
+        whole before there is a decision.
     activation: how many consecutive proposals are looked at before a change.
     activate_by: of these, the highest need of each operator counts (max), or the one in the middle (median).
     target_ratio: share of the arriving rate that has to be read; below it, needs are raised by what is missing.
@@ -106,15 +109,17 @@ class Ds2(Policy):
             self._measures.clear()
             self._proposals, self._shortfalls = (), 0
         self._requested = self._requested if observation.requested is None else observation.requested
+        if self._age(observation) < self.warm_up * self.interval:
+            self._measures.clear()  # what is measured of a cold job is not what it can do
         self._measures.add(observation)
 
     def decide(self, observation: Observation) -> Decision:
         current = observation.requested
         if current is None or observation.blind:
             return Decision.hold(current, _unknown("Nothing is measured now"))
-        warming = self._warming(observation)
-        if warming is not None:
-            return self._hold(current, warming)
+        cold = warming(self._age(observation), self.warm_up, self.interval)
+        if cold is not None:
+            return self._hold(current, cold)
         operators, now = self._measures.operators, self._standing(current)
         if now is None:
             return Decision.hold(current, _unknown("What arrives, or what the operators do with it, is not known"))
@@ -185,14 +190,10 @@ class Ds2(Policy):
             return None
         return Standing(running(operators, requested, self._combine), achieved, target)
 
-    def _warming(self, observation: Observation) -> Reason | None:
-        rest = self.warm_up * self.interval
+    def _age(self, observation: Observation) -> float:
+        """Seconds for which the job has run as it does."""
         known = (self._change.ago(observation), observation.uptime)
-        passed = min((seconds for seconds in known if seconds is not None), default=rest)
-        if passed >= rest:
-            return None
-        sentence = f"The configuration is {passed:.0f} s old: no decision before {rest:g} s, {self.warm_up} intervals"
-        return Reason("dataflow.warming_up", sentence, {"passed": passed, "warm_up": rest})
+        return min((seconds for seconds in known if seconds is not None), default=inf)
 
     def _hold(self, workers: int, *reasons: Reason) -> Decision:
         return bounded(Decision(workers, reasons), self.min_workers, self.max_workers)

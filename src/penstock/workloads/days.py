@@ -171,12 +171,14 @@ class Commuting(Outlined):
 class Taxi(Outlined):
     """Two working days of a city's taxis at ten times their speed, as in Gesscale (sec. V-A), from midnight on.
 
-    A low at five in the morning, a rush hour, the dip when shifts change in the afternoon, the evening peak. By default
-    at the mean of that paper: a million rides of two days, three records each, ten times faster are 174 records/s.
+    As sec. V-B tells its load: low until five, a steep morning, a day that goes up and down with the dip when shifts
+    change in the afternoon, the evening peak, and a steep fall from eight on. By default at the mean of that paper: a
+    million rides of two days, three records each, ten times faster are 174 records/s. The ripple is that of chance:
+    350 rides in six seconds, each three records.
 
-    >>> load = Taxi(ripple=0)
+    >>> load = Taxi(ripple=0, high=290)
     >>> load.duration, round(load.rate(17280 * 19.5 / 48)), round(load.rate(17280 * 5 / 48))
-    (17280.0, 277, 36)
+    (17280.0, 290, 38)
 
     days: how many days.
     speed: how many times faster than the clock.
@@ -185,19 +187,21 @@ class Taxi(Outlined):
     kind: ClassVar[str] = "taxi"
     ripples: ClassVar[float] = 1440.0
     points: ClassVar[Points] = (
-        (0.0, 0.60),
-        (3 / 24, 0.20),
+        (0.0, 0.28),
+        (3 / 24, 0.15),
         (5 / 24, 0.13),
         (8.5 / 24, 0.84),
         (10.5 / 24, 0.74),
         (14.5 / 24, 0.84),
         (16.7 / 24, 0.66),
         (19.5 / 24, 1.0),
-        (22 / 24, 0.90),
-        (1.0, 0.60),
+        (20.5 / 24, 0.95),
+        (23 / 24, 0.35),
+        (1.0, 0.28),
     )
 
-    high: float = 277.0
+    high: float = 325.0
+    ripple: float = 0.11
     duration: float = field(init=False)
     days: float = 2.0
     speed: float = 10.0

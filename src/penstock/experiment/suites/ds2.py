@@ -14,7 +14,7 @@ HERON = "heron-wordcount"
 SENTENCES = 1_000_000 / 60  # records/s (sec. 5.2)
 OPERATORS = 64  # the most instances of one operator on Heron's machine
 SLOTS = 36  # and on the Flink cluster
-RUN = 600.0  # seconds; five minutes in sec. 5.4, but restarts here are simulated with their warm-up
+RUN = 900.0  # seconds; five minutes in sec. 5.4, too few for three restarts with their warm-up and five quiet intervals
 STARTS = (8, 12, 16, 20, 24, 28)
 # Heron: instances of both operators, steps, and seconds until the last.
 FIGURES: dict[str, dict[str, float]] = {
@@ -43,7 +43,8 @@ STAGES = {  # of the profiles, source first
 def _cells() -> Iterator[Cell]:
     heron: dict[str, dict[str, Any]] = {
         "ds2": {"name": "ds2", "interval": 60.0, "warm_up": 0},
-        "dhalion": {"name": "dhalion"},
+        # Heron 0.17.8, on which Dhalion was run, registers no resolver that scales down.
+        "dhalion": {"name": "dhalion", "scale_down_share": 0.0},
     }
     for policy, settings in heron.items():
         yield Cell(
@@ -74,13 +75,13 @@ def _cells() -> Iterator[Cell]:
             )
 
 
-def steps(row: Row, operator: str) -> list[tuple[float, int]]:
-    """When an operator got how many instances, where that changed."""
-    found: list[tuple[float, int]] = []
-    for at, _, parallelism in json.loads(row.lines).get("decisions", []):
-        if operator in parallelism and (not found or found[-1][1] != parallelism[operator]):
-            found.append((float(at), int(parallelism[operator])))
-    return found
+def steps(row: Row, operator: str, start: int) -> list[int]:
+    """How many instances an operator got, one number per change; none where its start was right."""
+    found = [start]
+    for _, _, parallelism in json.loads(row.lines).get("decisions", []):
+        if operator in parallelism and found[-1] != parallelism[operator]:
+            found.append(int(parallelism[operator]))
+    return found[1:]
 
 
 def changes(row: Row) -> list[tuple[float, Mapping[str, int]]]:
@@ -103,6 +104,10 @@ def _heron(row: Row) -> dict[str, float]:
     }
 
 
+def _start(policy: str) -> int:
+    return int(policy.rsplit("-", 1)[1])
+
+
 def _compare(suite: Suite, summary: Summary) -> list[Comparison]:
     found = []
     for p in suite.published:
@@ -111,8 +116,8 @@ def _compare(suite: Suite, summary: Summary) -> list[Comparison]:
         if rows and p.group == HERON:
             measured = over_seeds(_heron(row)[p.measure] for row in rows)
         elif rows:
-            ended = [made[-1][1] for row in rows if (made := steps(row, p.measure))]
-            measured = over_seeds(ended) if ended else None
+            start = _start(p.policy)
+            measured = over_seeds([start, *steps(row, p.measure, start)][-1] for row in rows)
         found.append(Comparison(p.group, p.policy, p.measure, "s" if p.measure == "seconds" else "", p.value, measured))
     return found
 
@@ -138,12 +143,33 @@ def _judge(suite: Suite, summary: Summary) -> list[Finding]:
     if one is not None and other is not None:
         text = f"{one.mean:g} against {other.mean:g}"
         found.append(Finding(HERON, "ds2 takes fewer steps than dhalion (1 against 6)", text, one.mean < other.mean))
+    for operator in ("flatmap", "count"):
+        ended, published = by["dhalion", operator].measured, FIGURES["dhalion"][operator]
+        if ended is not None:
+            claim = f"dhalion ends with more {operator} instances than are needed (published: {published:g})"
+            found.append(Finding(HERON, claim, f"{ended.mean:g}", ended.mean > FIGURES["ds2"][operator]))
     for query, (_, main, starts) in QUERIES.items():
-        rows = [row for start in starts for row in summary.rows(query, f"ds2-from-{start}")]
-        if rows:
-            most = max(len(steps(row, main)) for row in rows)
-            found.append(Finding(query, f"{main}: at most three steps from every start", f"{most} at most", most <= 3))
+        made = {
+            start: [steps(row, main, start) for row in summary.rows(query, f"ds2-from-{start}")] for start in starts
+        }
+        if any(made.values()):
+            found += _converged(query, main, made)
     return found
+
+
+def _converged(query: str, main: str, made: Mapping[int, Sequence[Sequence[int]]]) -> list[Finding]:
+    """Table 4 of one query, over all seeds."""
+    final = QUERIES[query][2][STARTS[0]][-1]
+    most = max(len(each) for runs in made.values() for each in runs)
+    ended = sorted({[start, *each][-1] for start, runs in made.items() for each in runs})
+    return [
+        Finding(query, f"{main}: at most three steps from every start", f"{most} at most", most <= 3),
+        Finding(query, f"{main}: {final} in the end from every start", _listed(ended), ended == [final]),
+    ]
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(str(n) for n in numbers)
 
 
 def _sheets(rows: Sequence[Row]) -> list[Sheet]:
@@ -154,7 +180,7 @@ def _sheets(rows: Sequence[Row]) -> list[Sheet]:
         cells = [str(start)]
         for query, (_, main, starts) in QUERIES.items():
             row = first.get((query, f"ds2-from-{start}"))
-            made = "not run" if row is None else " → ".join(str(n) for _, n in steps(row, main)) or "none"
+            made = "not run" if row is None else " → ".join(str(n) for n in steps(row, main, start)) or f"{start} stay"
             cells.append(f"{made} (published {' → '.join(str(n) for n in starts[start])})")
         lines.append(tuple(cells))
     title = "Instances of the main operator, step by step (first seed), beside table 4"
@@ -167,9 +193,14 @@ SUITE = Suite(
     paper="Kalavri et al., Three steps is all you need, OSDI 2018, sec. 5.2 and table 4",
     settings=(
         "Heron: 1,000,000 sentences a minute, one instance of each operator at first, DS2 every 60 s without warm-up.",
+        "Dhalion only scales up, as in the Heron 0.17.8 of the paper; it diagnoses every 300 s. Its steps come of "
+        "queues of 100 MiB that have to fill before there is backpressure; bytes per sentence and word are assumed.",
         f"Flink: the rates of table 3, DS2 every 30 s with 30 s of warm-up, runs of {RUN / 60:g} minutes; all "
-        "operators start alike.",
-        "The profiles of the queries were made from table 4's first step and last value: only the rest is a result.",
+        "operators start alike. Sources make their records at that rate, and what they cannot send is lost.",
+        "Each query has one profile. Three of its quantities (what an instance does, how that falls with the instances "
+        "at work, how much faster it seems when idle) are fitted to table 4: that one law fits all starts is the "
+        "result.",
+        "The published first steps of q2 from 16 and 20, and of q11 from 8, do not follow such a law.",
     ),
     plan=with_oracle(_cells()),
     published=tuple(_published()),

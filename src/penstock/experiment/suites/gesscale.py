@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
 from penstock.experiment.cell import Cell
 from penstock.experiment.suites.base import Finding, Published, Suite, Summary, less, with_oracle
 
-MOST, FIRST = 8, 1
+MOST, FIRST = 7, 1
 GROUP = "fog-taxi"
 # Table III: accuracy over and under (workers), timeshare over and under (%), excess time, reconfigurations, cost
 # (a replica for a minute is 1).
@@ -41,6 +42,7 @@ def _cells() -> Iterator[Cell]:
             max_workers=MOST,
             initial_workers=FIRST,
             sample_every=5.0,
+            demand_near=True,
         )
 
 
@@ -58,12 +60,14 @@ def _published() -> Iterator[Published]:
 
 
 def _judge(_suite: Suite, summary: Summary) -> list[Finding]:
+    """The order of every two of the four; of timeshares the paper makes no point."""
     found = []
-    for policy, figures in FIGURES.items():
-        if policy != "gesscale":
-            for measure, mine, theirs in zip(MEASURES, FIGURES["gesscale"], figures, strict=True):
-                if mine < theirs and not measure.startswith("timeshare"):
-                    found.append(less(summary, GROUP, measure, "gesscale", policy, f"{mine:g} against {theirs:g}"))
+    for place, measure in enumerate(MEASURES):
+        if measure.startswith("timeshare"):
+            continue
+        for one, other in combinations(sorted(FIGURES, key=lambda policy: FIGURES[policy][place]), 2):
+            published = f"{FIGURES[one][place]:g} against {FIGURES[other][place]:g}"
+            found.append(less(summary, GROUP, measure, one, other, published))
     return found
 
 
@@ -73,8 +77,15 @@ SUITE = Suite(
     paper="Arkian et al., Model-based Stream Processing Auto-scaling, ICCCN 2021, table III",
     settings=(
         f"Two days of taxi rides ten times faster; at most {MOST} nodes, {FIRST} at first; every seed another fog.",
-        "The capacity of a node and the cost of distance are not printed in the paper, its load is drawn afresh.",
-        "The demand behind accuracy and timeshare is of the best placement of so many workers.",
+        "A rescale stops every worker: for its two minutes there are none, and none are paid for. So read, cost, "
+        "accuracy and rescales of table III agree with each other.",
+        "The demand behind accuracy and timeshare is that of nodes next to each other, as of an ideal scaler.",
+        "The capacity of a node and the cost of distance are not printed: one is from table III, the other is fitted. "
+        "The load is drawn as the paper tells it.",
+        "Not found again: MDL-NLunaware keeps more workers there than the threshold scalers, although it goes down at "
+        "30 % to spare and they at 50 % CPU; what made its model so cautious is not told.",
+        "Nor the excess time, which there is nearly the number of reconfigurations times two minutes, as if what waits "
+        "during a restart were not made up before the end. Here a job catches up as fast as its workers can.",
     ),
     plan=with_oracle(_cells()),
     published=tuple(_published()),

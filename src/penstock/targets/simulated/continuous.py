@@ -6,6 +6,10 @@ its backlog is its share of the whole. Within a stretch of ticks the backlog is 
 
 A rescale by restart stops the job, takes its position back to the last checkpoint, and lets it catch up; what was done
 since then is done again and counts as backlog until it is.
+
+A source that makes its own records has no log before it: what it could not send counts as come and gone. It runs ahead
+of the job by what the queue of the slowest operator holds, is stopped when that is full, and goes on when it is half
+empty, as Heron's watermarks have it.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.targets.simulated.dataflow import Floats, Plan, complete
 from penstock.targets.simulated.engine import Engine, Unit, _Due
@@ -75,7 +80,8 @@ class Continuous(Engine):
     def _restart(self, mean: float, *, planned: bool) -> None:
         """Stop now, from the last checkpoint; begin again after a downtime."""
         h, t = self.history, self.history.ticks
-        if self.running and not (planned and self.profile.savepoint and not self.stalled):
+        kept = self.profile.feed == "generator" or (planned and self.profile.savepoint and not self.stalled)
+        if self.running and not kept:
             since = t - (ceil(self.profile.detection) if self.stalled else 0)
             interval = self.profile.checkpoint_interval
             h.position[t] = h.position[self.born + int((max(since, self.born) - self.born) // interval * interval)]
@@ -101,6 +107,9 @@ class Continuous(Engine):
     def _run(self, ticks: int) -> None:
         if not self.running or self.stalled:
             self.rest(ticks)
+            if self.profile.feed == "generator":
+                h, t = self.history, self.history.ticks
+                h.position[t + 1 : t + ticks + 1] += h.arrived[t + 1 : t + ticks + 1] - h.arrived[t]
             if self.stalled or self.profile.cpu_through_restart:  # up for those who look, and idle
                 self.spend(ticks, np.zeros((ticks, len(self.layout.names))))
             return
@@ -108,19 +117,42 @@ class Continuous(Engine):
         limits = self.layout.limits * self.warmth(ticks) * self._vigour()
         most = np.broadcast_to(self.layout.pace(limits), (ticks,))
         arrived = h.arrived[t + 1 : t + ticks + 1]
-        walk = arrived - h.position[t] - np.cumsum(most)
-        backlog = walk - np.minimum(np.minimum.accumulate(walk), 0.0)
-        position = np.maximum.accumulate(np.clip(arrived - backlog, h.position[t], arrived))
-        done = np.diff(position, prepend=h.position[t])
+        held: NDArray[np.bool_] | None = None
+        if self.profile.feed == "generator":
+            backlog, done, held = self._queue(arrived, most)
+            position = np.maximum.accumulate(np.clip(arrived - backlog, h.position[t], arrived))
+        else:
+            walk = arrived - h.position[t] - np.cumsum(most)
+            backlog = walk - np.minimum(np.minimum.accumulate(walk), 0.0)
+            position = np.maximum.accumulate(np.clip(arrived - backlog, h.position[t], arrived))
+            done = np.diff(position, prepend=h.position[t])
         h.position[t + 1 : t + ticks + 1] = position
         h.worked[t + 1 : t + ticks + 1] = h.worked[t] + np.cumsum(done)
         with np.errstate(divide="ignore", invalid="ignore"):
             use = np.where(most > 0, done / most, 0.0)
         h.use[t + 1 : t + ticks + 1] = h.use[t] + np.cumsum(use)
-        h.full[t + 1 : t + ticks + 1] = h.full[t] + np.cumsum(use > 0.999)
+        h.full[t + 1 : t + ticks + 1] = h.full[t] + np.cumsum(use > 0.999 if held is None else held)
         # What distance takes away is spent waiting, but what the busiest unit does at its limit is all it can.
-        self.spend(ticks, np.minimum(1.0, (done[:, None] + self.layout.toll * use[:, None]) / limits))
-        self._age(ticks, done, use)
+        busy = np.minimum(1.0, (done[:, None] + self.layout.toll * use[:, None]) / limits)
+        self.spend(ticks, busy**self.profile.busy_exponent)
+        self._age(ticks, done, use, most)
+
+    def _queue(self, arrived: Floats, most: Floats) -> tuple[Floats, Floats, NDArray[np.bool_] | None]:
+        """What waits after each tick, what is done in it, and whether the source is stopped, where a queue says so."""
+        h, t, room = self.history, self.history.ticks, self.layout.room
+        offered = np.diff(arrived, prepend=h.arrived[t])
+        waiting = max(0.0, float(h.arrived[t] - h.position[t]))
+        if not room:
+            done = np.minimum(offered + waiting, most)
+            return np.zeros(len(done)), done, None
+        stopped = bool(t) and h.full[t] - h.full[t - 1] > 0.5
+        left, done, held = np.zeros(len(most)), np.zeros(len(most)), np.zeros(len(most), dtype=np.bool_)
+        for i, (wanted, pace) in enumerate(zip(offered.tolist(), most.tolist(), strict=True)):
+            stopped = waiting > room / 2 if stopped else waiting >= room
+            there = waiting + (0.0 if stopped else wanted)
+            done[i], held[i] = min(there, pace), stopped
+            left[i] = waiting = there - done[i]
+        return left, done, held
 
     def _vigour(self) -> float:
         """Speed left to a job that is behind, as a share; looked up once per stretch of ticks."""
@@ -130,13 +162,18 @@ class Continuous(Engine):
         behind = t - float(h.when(h.position[t : t + 1], t)[0])
         return 1 - (1 - profile.behind_speed) * behind / (behind + max(profile.behind_after, 1e-9))
 
-    def _age(self, ticks: int, done: Floats, use: Floats) -> None:
-        """How old the records done in each tick are: exact from the two curves, at 21 points of the tick."""
+    def _age(self, ticks: int, done: Floats, use: Floats, most: Floats) -> None:
+        """How old the records done in each tick are: exact from the two curves, at 21 points of the tick; behind a
+        source that makes them, as long as what waits takes."""
         h, t, profile = self.history, self.history.ticks, self.profile
         before = h.position[t : t + ticks]
-        which = before[:, None] + done[:, None] * _POINTS
-        ages = np.arange(t, t + ticks)[:, None] + _POINTS - h.when(which, t + ticks)
-        ages = np.sort(np.maximum(ages, 0.0), axis=1)
+        if profile.feed == "generator":
+            waiting = (h.arrived[t : t + ticks] - before) / np.maximum(most, 1e-9)
+            ages = np.repeat(waiting[:, None], len(_POINTS), axis=1)
+        else:
+            which = before[:, None] + done[:, None] * _POINTS
+            ages = np.arange(t, t + ticks)[:, None] + _POINTS - h.when(which, t + ticks)
+            ages = np.sort(np.maximum(ages, 0.0), axis=1)
         fill: Floats = np.zeros(ticks)
         if profile.fill_records:
             with np.errstate(divide="ignore"):

@@ -44,6 +44,7 @@ class Layout:
     operator_limits: records/s of the whole job at which each operator is saturated.
     balance: mean over the busiest instance of each operator.
     nodes: the nodes in use.
+    room: records of the source that fit in the queues before the slowest operator.
     """
 
     names: tuple[str, ...]
@@ -56,6 +57,7 @@ class Layout:
     operator_limits: Mapping[str, float]
     balance: Mapping[str, float]
     nodes: tuple[str, ...] = ()
+    room: float = 0.0
 
     @property
     def capacity(self) -> float:
@@ -118,6 +120,8 @@ def _apart(profile: Profile, plan: Plan, seed: int, deal: int) -> Layout:
         limits.append(own)
         balance[stage.name] = 1 / (count * float(dealt.max()))
         operator_limits[stage.name] = float(own.min())
+    slowest = min(profile.operators, key=lambda stage: operator_limits[stage.name])
+    fed = ratios(profile)[slowest.name]
     return Layout(
         names=tuple(names),
         columns=np.arange(len(names)),
@@ -129,6 +133,7 @@ def _apart(profile: Profile, plan: Plan, seed: int, deal: int) -> Layout:
         operator_limits=operator_limits,
         balance=balance,
         nodes=plan.nodes,
+        room=slowest.buffer * plan.parallelism[slowest.name] / fed if fed else 0.0,
     )
 
 

@@ -79,7 +79,7 @@ class Meter:
                 backlog=self._waiting(int(seen[i])) if there[i] else None,
                 latency=_known(latencies[i]),
                 per_worker=fleet(tick, cpus[i], rate),
-                operators=dataflow(rate, uses[i], fulls[i]),
+                operators=dataflow(rate, uses[i], fulls[i], int(seen[i])),
                 nodes=places,
                 batch=self._last_batch(tick),
                 events=self._events(tick),
@@ -159,9 +159,10 @@ class Meter:
     def _ready(self, ready: int | None, tick: int) -> float | None:
         return None if ready is None or ready > tick else self._start + ready
 
-    def _dataflow(self, layout: Layout) -> Callable[[float | None, float, float], tuple[Operator, ...]]:
+    def _dataflow(self, layout: Layout) -> Callable[[float | None, float, float, int], tuple[Operator, ...]]:
         """What makes the operators of one tick."""
-        profile = self._engine.profile
+        h, profile = self._engine.history, self._engine.profile
+        queued = profile.feed == "generator" and layout.room > 0
         slowest = min(layout.operator_limits, key=lambda name: layout.operator_limits[name])
         behind = upstream(profile, slowest)
         rows: list[tuple[Stage, int, float, float, bool, float]] = []
@@ -169,19 +170,23 @@ class Meter:
             relative = layout.operator_limits[slowest] / layout.operator_limits[stage.name]
             part = stage.cost if profile.engine == "microbatch" else relative
             count = layout.parallelism[stage.name]
-            busy = profile.busy_ceiling * part * layout.balance[stage.name]
+            busy = profile.busy_ceiling * part**profile.busy_exponent * layout.balance[stage.name]
             waiting = stage.buffer * count if stage.name == slowest else 0.0
             rows.append((stage, count, self._ratios[stage.name], busy, stage.name in behind, waiting))
 
-        def at(rate: float | None, use: float, full: float) -> tuple[Operator, ...]:
+        def at(rate: float | None, use: float, full: float, tick: int) -> tuple[Operator, ...]:
             if rate is None:
                 return tuple(Operator(stage.name, count, downstream=stage.downstream) for stage, count, *_ in rows)
             found = []
+            filled = float(h.arrived[tick] - h.position[tick]) / layout.room if queued else full
+            used = use**profile.busy_exponent
             for stage, count, ratio, share, held, waiting in rows:
-                came, busy = rate * ratio, min(1.0, use * share)
-                pressure = full * (1 - busy) if held else 0.0
+                came, busy = rate * ratio, min(1.0, used * share)
+                # A queue that is full stops the sources, and those between work off what they have meanwhile; without
+                # queues an operator that is held back cannot be busy.
+                pressure = (full if queued else full * (1 - busy)) if held else 0.0
                 out, idle = came * stage.selectivity, max(0.0, 1 - busy - pressure)
-                name, queue = stage.name, full * waiting
+                name, queue = stage.name, filled * waiting
                 found.append(Operator(name, count, came, out, busy, pressure, idle, queue, stage.downstream))
             return tuple(found)
 

@@ -36,7 +36,8 @@ class Stage:
     selectivity: records that go out per record that comes in.
     partitioning: how its input reaches the workers: as the source's partitions lie, by key, or evenly.
     downstream: the operators that its output goes to, whole to each.
-    buffer: records that wait before one instance of it when it holds the others back.
+    buffer: records that wait before one instance of it when it holds the others back; of a job whose source makes its
+        own records, the most that do, and the source is stopped from there until half of them are gone.
     """
 
     name: str
@@ -76,6 +77,8 @@ class Profile:
     metric_delay: seconds by which every metric lags behind.
     counters_restart: a restart begins the rate counters anew, while the mean still divides by the whole window.
     cpu_through_restart: workers live on while the job restarts, and so does their CPU metric.
+    feed: log (what the job does not read waits in it) or generator (the source makes its own records as fast as
+        they are wanted, and what the job does not take is never made).
     partitions: partitions of the source.
     keys: distinct keys that records are hashed by; 0: so many that every worker gets its even share.
     zipf: exponent of the keys' popularity; 0: all alike.
@@ -105,6 +108,8 @@ class Profile:
     fill_timeout: the most seconds of that.
     scaling: workers run every operator (one number), or operators have instances of their own.
     busy_ceiling: busy time that a saturated operator reports; below 1 in Flink (Koper sec. 5.12).
+    busy_exponent: busy time is utilisation to this power; above 1 records cost less while instances have time to
+        spare, since those at work share cores, caches and memory.
     trigger: seconds between the starts of two batches (microbatch).
     batch_fixed: seconds of a batch before and after its tasks: planning, offsets, commit.
     batch_tasks: tasks of a batch besides one per worker, such as its state partitions.
@@ -137,6 +142,7 @@ class Profile:
     metric_delay: float = 0.0
     counters_restart: bool = True
     cpu_through_restart: bool = True
+    feed: Literal["log", "generator"] = "log"
     partitions: int = 24
     keys: int = 0
     zipf: float = 0.0
@@ -167,6 +173,7 @@ class Profile:
     fill_timeout: float = 0.0
     scaling: Literal["workers", "operators"] = "workers"
     busy_ceiling: float = 1.0
+    busy_exponent: float = 1.0
     trigger: float = 0.0
     batch_fixed: float = 0.0
     batch_tasks: int = 0
@@ -194,6 +201,7 @@ class Profile:
         check(0 <= self.cpu_correlation < 1, "cpu_correlation", "be in [0, 1)", self.cpu_correlation)
         for name in ("exponent", "warmup_speed", "behind_speed", "busy_ceiling"):
             check(0 < getattr(self, name) <= 1, name, "be in (0, 1]", getattr(self, name))
+        check(self.busy_exponent >= 1, "busy_exponent", "be 1 or more", self.busy_exponent)
         check(self.speed_spread < 0.5, "speed_spread", "be below 0.5", self.speed_spread)
         self._check_engine()
         self._check_nodes()
@@ -203,7 +211,9 @@ class Profile:
         check(self.engine in ("continuous", "microbatch"), "engine", "be continuous or microbatch", self.engine)
         check(self.rescaling in ("restart", "live"), "rescaling", "be restart or live", self.rescaling)
         check(self.scaling in ("workers", "operators"), "scaling", "be workers or operators", self.scaling)
+        check(self.feed in ("log", "generator"), "feed", "be log or generator", self.feed)
         if self.engine == "microbatch":
+            check(self.feed == "log", "feed", "be log with micro-batches", self.feed)
             check(self.rescaling == "live", "rescaling", "be live with micro-batches", self.rescaling)
             check(self.scaling == "workers", "scaling", "be workers with micro-batches", self.scaling)
             check(self.trigger >= 1, "trigger", "be at least 1 second, which is the tick", self.trigger)

@@ -13,6 +13,7 @@ from penstock.targets.simulated.clock import SimulatedClock
 from penstock.targets.simulated.continuous import Continuous
 from penstock.targets.simulated.dataflow import Floats, Plan
 from penstock.targets.simulated.engine import Engine
+from penstock.targets.simulated.history import Span
 from penstock.targets.simulated.metrics import Meter
 from penstock.targets.simulated.microbatch import Microbatch
 from penstock.targets.simulated.profile import Profile, load
@@ -23,8 +24,8 @@ class Series:
     """What truly happened in each second, without windows and delays; NaN where there is nothing to measure.
 
     at: the end of each second. input_rate, processed_rate: records/s; a replay counts again as processed.
-    backlog: records. p50, p95, p99: seconds. cpu: mean over workers. workers: how many are paid for.
-    up: whether the job ran.
+    backlog: records. p50, p95, p99: seconds. cpu: mean over workers. workers: how many are paid for; none while a
+        restart has stopped them all. up: whether the job ran.
     """
 
     at: Floats
@@ -132,9 +133,12 @@ class SimulatedTarget:
             p95=h.p95[:tick].copy(),
             p99=h.p99[:tick].copy(),
             cpu=h.mean_cpu[:tick].copy(),
-            workers=np.repeat([float(span.workers) for span in h.spans], lengths),
+            workers=np.repeat([self._paid(span) for span in h.spans], lengths),
             up=np.repeat([span.running for span in h.spans], lengths),
         )
+
+    def _paid(self, span: Span) -> float:
+        return float(span.workers) if span.running or self.profile.cpu_through_restart else 0.0
 
     def _catch_up(self) -> int:
         tick = max(0, floor(self.clock.now() - self._start + 1e-9))
