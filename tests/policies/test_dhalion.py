@@ -148,7 +148,7 @@ DECISIONS: dict[str, tuple[dict[str, Any], list[Observation], int | None, str]] 
     "the bottleneck first: count to 20": (MANY, [heron(0)], 22, "dhalion.under_provisioned"),
     "then the next: flatmap to 10": (MANY, [heron(0, 1, 20)], 31, "dhalion.under_provisioned"),
     "nothing held back, nothing waits: the least busy": (MANY, [quiet(0)], 34, "dhalion.over_provisioned"),
-    "never, as in Heron's release": ({**MANY, "scale_down_share": 0.0}, [quiet(0)], 37, "dhalion.fits"),
+    "never, as in Heron's public code": ({**MANY, "scale_down_share": 0.0}, [quiet(0)], 37, "dhalion.fits"),
     "by a larger share": ({**MANY, "scale_down_share": 0.5}, [quiet(0)], 31, "dhalion.over_provisioned"),
     "one of each is not spared": (MANY, [heron(0, 1, 1, target=1e4)], 3, "dhalion.fits"),
     "queues not known: not down": (MANY, [without(quiet(0), "queue")], 37, "dhalion.fits"),

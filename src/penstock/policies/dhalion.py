@@ -41,7 +41,7 @@ class Dhalion(Policy):
 
     backpressure_threshold: share of time held back that counts as a symptom.
     queue_threshold: records waiting per instance that count as next to none.
-    scale_down_share: share of an operator's instances to remove; 0: never, as Heron's own release has it.
+    scale_down_share: share of an operator's instances to remove; 0: never, as in Heron's public code.
     settle: seconds after a change of the configuration without a diagnosis.
     blacklist_share: share of its uses that an action may fail before it is not taken again.
     forgive_after: seconds after which a blacklisted action may be tried again; unset: never, as published.

@@ -11,8 +11,10 @@ from penstock.experiment.suites.base import Summary
 from penstock.experiment.suites.gesscale import FIGURES, GROUP, MEASURES, SUITE
 
 BASELINES = [policy for policy in FIGURES if policy != "gesscale"]
-# Workers missing are about two minutes per rescale for all: so close that only many seeds tell them apart.
-KEPT = ("workers_over", "rescales", "worker_seconds")
+# What holds on each of fifteen seeds. Workers missing are about two minutes per rescale for all, and too close to tell
+# apart; so are the rescales of the two models.
+KEPT = [(policy, measure) for policy in BASELINES for measure in ("workers_over", "rescales", "worker_seconds")]
+KEPT.remove(("mdl-nl-unaware", "rescales"))
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +22,8 @@ def rows() -> dict[str, Row]:
     return {cell.policy: execute(cell) for cell in SUITE.cells(1) if cell.policy != ORACLE}
 
 
-@pytest.mark.parametrize("measure", KEPT)
-@pytest.mark.parametrize("policy", BASELINES)
-def test_gesscale_has_less_than_every_other(rows: dict[str, Row], policy: str, measure: str) -> None:
+@pytest.mark.parametrize(("policy", "measure"), KEPT)
+def test_gesscale_has_less(rows: dict[str, Row], policy: str, measure: str) -> None:
     assert getattr(rows["gesscale"], measure) < getattr(rows[policy], measure)
 
 
@@ -55,6 +56,6 @@ def test_every_two_are_compared(rows: dict[str, Row]) -> None:
     assert len(found) == 5 * 6
     mine = [f for f in found if f.claim.startswith("gesscale has less")]
     assert len(mine) == 5 * len(BASELINES), "the paper has it first by each of the five"
-    sure = ("workers too many", "rescales", "worker-minutes")
+    sure = ("workers too many", "worker-minutes")
     assert all(f.kept for f in mine if any(f"less {word} than" in f.claim for word in sure))
     assert all(f.group == GROUP for f in found)

@@ -80,7 +80,8 @@ SUITE = Suite(
         "A rescale stops every worker: for its two minutes there are none, and none are paid for. So read, cost, "
         "accuracy and rescales of table III agree with each other.",
         "The demand behind accuracy and timeshare is that of nodes next to each other, as of an ideal scaler.",
-        "The capacity of a node and the cost of distance are not printed: one is from table III, the other is fitted. "
+        "The capacity of a node and the cost of distance are not printed. One is from table III; the other, the number "
+        "of nodes and what counts as demand were chosen for its orders on seeds 0 to 4, so others are the test.",
         "The load is drawn as the paper tells it.",
         "Not found again: MDL-NLunaware keeps more workers there than the threshold scalers, although it goes down at "
         "30 % to spare and they at 50 % CPU; what made its model so cautious is not told.",
