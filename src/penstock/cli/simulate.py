@@ -146,12 +146,12 @@ def _progress(console: Console, total: int) -> Iterator[Callable[[int], None]]:
         yield more
 
 
-def claim(directory: Path) -> Path:
-    """A directory to write into: a new one, or one that holds a report of ours."""
+def claim(directory: Path, mark: str = MARK, what: str = "a simulation") -> Path:
+    """A directory to write into: a new one, or one that holds a report of ours, which `mark` tells."""
     if directory.exists() and (
-        not directory.is_dir() or (any(directory.iterdir()) and not (directory / MARK).exists())
+        not directory.is_dir() or (any(directory.iterdir()) and not (directory / mark).exists())
     ):
-        raise ConfigError(f"into must be a new directory or one of a simulation, got {str(directory)!r}")
+        raise ConfigError(f"into must be a new directory or one of {what}, got {str(directory)!r}")
     return directory
 
 
