@@ -149,7 +149,7 @@ def _write(found: Sequence[Validation], document: dict[str, Any], directory: Pat
     from penstock.report import beside, page
 
     directory.mkdir(parents=True, exist_ok=True)
-    sections = []
+    tables, figures = [], []
     for one, told in zip(found, document["profiles"], strict=True):
         drawn = []
         for place, each in enumerate(one.lived):
@@ -158,12 +158,13 @@ def _write(found: Sequence[Validation], document: dict[str, Any], directory: Pat
             drawn.append(beside.draw(_beside(each, f"{each.run.name} ({part})"), name))
         moved = [f"{c.name} {c.before:.4g} to {c.after:.4g}" for c in one.changes]
         fitted = f"Fitted from the profile as shipped: {', '.join(moved)}." if moved else "The profile as it is."
-        sections.append(page.Section(one.profile, (fitted,), tuple(drawn), (_table(told),)))
+        tables.append(page.Section(one.profile, (fitted,), tables=(_table(told),)))
+        figures.append(page.Section(f"{one.profile}, over time", figures=tuple(drawn)))
     made = page.Page(
         title="Is the simulator like the real thing?",
         source="Recorded runs, lived through again: penstock validate",
         words=tuple(_words(document)),
-        sections=(*sections, page.Section("How it was made", notes=(LEGEND,))),
+        sections=(*tables, *figures, page.Section("How it was made", notes=(LEGEND,))),
     )
     (directory / "report.html").write_text(page.html(made), encoding="utf-8")
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)

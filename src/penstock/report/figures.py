@@ -254,7 +254,7 @@ def _name(axes: Axes, title: str, label: str) -> None:
 def decades(axis: Any) -> None:
     """Ticks of a logarithmic axis: powers of ten, written out."""
     axis.set_major_locator(LogLocator(subs=(1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
