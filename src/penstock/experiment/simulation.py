@@ -128,7 +128,7 @@ def parse(text: str, name: str) -> Simulation:
         seed=0,
         min_workers=head.min_workers,
         max_workers=most,
-        initial_workers=_first(head, profile, most, {}),
+        initial_workers=_first(head, profile, most, {}),  # of the oracle, which begins as it likes
         sample_every=head.sample_every,
         guards=asdict(guards),
         latency_target=head.latency_target,
@@ -144,7 +144,8 @@ def parse(text: str, name: str) -> Simulation:
             check(fits, "workload.peak_of_capacity", "be a number in (0, 2]", share)
         here = replace(base, group=group, workload=table, peak_share=share)
         cells += [
-            replace(here, policy=label, settings=settings) for label, settings in zip(labels, wanted, strict=True)
+            replace(here, policy=label, settings=settings, initial_workers=_first(head, profile, most, settings))
+            for label, settings in zip(labels, wanted, strict=True)
         ]
         cells.append(replace(here, policy=ORACLE, settings={"name": ORACLE}, guards=None))
     for each in cells:

@@ -183,11 +183,12 @@ def fit(profile: Profile, runs: Sequence[Run], rounds: int = 3) -> Profile:
     """The profile with capacity, CPU, downtimes and warm-up as these runs show them.
 
     A first guess comes from the rows themselves: capacity from those in which the job is behind, CPU from a straight
-    line over utilisation, downtimes from what a stop left unread. Then each quantity is moved up and down, in steps
-    that halve with each round, as long as that brings the simulated runs nearer to the recorded ones.
+    line over utilisation, downtimes from what a stop left unread; or the profile as it is, if that is nearer. Then each
+    quantity is moved up and down, in steps that halve with each round, as long as that brings the simulated runs nearer
+    to the recorded ones.
     """
-    best = _fit_downtime(_fit_cpu(_fit_capacity(profile, runs), runs), runs)
-    least = _loss(best, runs)
+    guessed = _fit_downtime(_fit_cpu(_fit_capacity(profile, runs), runs), runs)
+    least, best = min(((_loss(each, runs), each) for each in (profile, guessed)), key=lambda pair: pair[0])
     for finer in range(rounds):
         for name, step in _STEPS.items():
             for sign in (1, -1):
