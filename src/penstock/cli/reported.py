@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from penstock.cli import render
 from penstock.experiment.cell import ORACLE, Cell, Row
@@ -46,13 +47,14 @@ MEASURED = (
 )
 LEGEND = (
     "Means over seeds ± 95 % intervals. Of static: worker-seconds against the static run of the group, or else "
-    "against the most workers. Of ideal: against rescaling that is instant and free. Of oracle: against the least"
-    " worker-seconds with which no record waits longer than the target, planned with the whole load known and "
-    "then run like any policy, so that drawn downtimes may break its target a little; below 1 means that a policy"
-    " let records wait longer than the target. Latency is the 95th percentile over time, downtime and catching up"
-    " included: its average, and what it did not exceed for 95 and 99 % of the time. Too many and too few: "
-    "workers on average above and below what the load needed (SPEC accuracy). Lines over time are of the first "
-    "seed."
+    "against the most workers. Of ideal: against rescaling that is instant and free. Of oracle: against the least "
+    "worker-seconds with which no record waits longer than the target, planned with the whole load known and then run "
+    "like any policy, with as little capacity in reserve as keeps the target for 99 % of the time; below 1 means that "
+    "a policy let records wait longer than the target, or did without that reserve. Latency is the 95th percentile "
+    "over time, downtime and catching up included: its average, and what it did not exceed for 95 and 99 % of the "
+    "time. Too many and too few: workers on average above and below what the load needed (SPEC accuracy), and the "
+    "share of time with too many or too few (SPEC timeshare). Capacity and forecast off by: what decisions expected "
+    "against what was true, as a share of it. Lines over time are of the first seed."
 )
 
 
@@ -93,7 +95,7 @@ def write(rows: Sequence[Row], cells: Sequence[Cell], directory: Path, told: Tol
     sheets = [] if suite is None else suite.sheets(rows)
     sections = []
     for group in dict.fromkeys(row.group for row in rows):
-        sections.append(_section(group, rows, entries, compared, directory, suite))
+        sections.append(_section(group, rows, entries, compared, directory, told))
     made = page.Page(
         title=told.title,
         source=told.source,
@@ -126,28 +128,19 @@ def write(rows: Sequence[Row], cells: Sequence[Cell], directory: Path, told: Tol
 
 
 def show(console: Console, document: dict[str, Any], report: Path) -> None:
-    """The results in the terminal."""
-    columns = ("load", "policy", "workers", "of ideal", "of oracle", "latency", "p95", "rescales")
-    table = render.table(*columns, title=document["title"])
-    for r in document["results"]:
-        table.add_row(
-            r["group"],
-            r["policy"],
-            _mean(r["average_workers"]),
-            _times(r["of_ideal"]),
-            _times(r["of_oracle"]),
-            f"{_mean(r['latency_mean'])} s",
-            f"{_mean(r['latency_p95'])} s",
-            _mean(r["rescales"], 0),
-        )
-    console.print(table)
-    if document["published"]:
-        beside = render.table("load", "policy", "measure", "published", "measured", "ratio", title="Beside the paper")
-        for c in document["published"]:
-            ratio = "not run" if c["ratio"] is None else f"{c['ratio']:.2f} ×"
-            word = WORDS.get(c["measure"], c["measure"])
-            beside.add_row(c["group"], c["policy"], word, f"{c['published']:g}", _mean(c["measured"]), ratio)
-        console.print(beside)
+    """The results in the terminal, load by load."""
+    console.print(f"[bold]{escape(document['title'])}[/]\n")
+    for group in dict.fromkeys(r["group"] for r in document["results"]):
+        columns = ("policy", "workers", "of ideal", "of oracle", "latency (s)", "p95 (s)", "rescales")
+        table = render.table(*columns, title=escape(group))
+        for r in document["results"]:
+            if r["group"] == group:
+                latencies = (_mean(r["latency_mean"]), _mean(r["latency_p95"], 1))
+                shares = (_times(r["of_ideal"]), _times(r["of_oracle"]))
+                table.add_row(r["policy"], _mean(r["average_workers"]), *shares, *latencies, _mean(r["rescales"], 0))
+        console.print(table)
+        _show_published(console, [c for c in document["published"] if c["group"] == group])
+        console.print()
     if document["findings"]:
         kept = sum(f["kept"] is True for f in document["findings"])
         console.print(
@@ -156,6 +149,17 @@ def show(console: Console, document: dict[str, Any], report: Path) -> None:
     for m in document["missing"]:
         console.print(f"[bold]Missing:[/] {m['policy']} on {m['group']}: this Penstock has no policy {m['name']!r}")
     console.print(f"Report: {report}")
+
+
+def _show_published(console: Console, compared: Sequence[dict[str, Any]]) -> None:
+    if not compared:
+        return
+    table = render.table("beside the paper", "measure", "published", "measured", "ratio")
+    for c in compared:
+        ratio = "not run" if c["ratio"] is None else f"{c['ratio']:.2f} ×"
+        word = WORDS.get(c["measure"], c["measure"])
+        table.add_row(c["policy"], word, f"{c['published']:g}", _mean(c["measured"]), ratio)
+    console.print(table)
 
 
 def _within(told: Told, found: Sequence[Any]) -> list[Any]:
@@ -205,11 +209,11 @@ def _section(
     entries: Sequence[_Entry],
     compared: Sequence[Comparison],
     directory: Path,
-    suite: Suite | None,
+    told: Told,
 ) -> page.Section:
     summary = Summary(rows)
     here = [entry for entry in entries if entry.group == group]
-    picture = _picture(group, rows, summary, here, suite)
+    picture = _picture(group, rows, summary, here, told)
     drawn = (
         figures.panels(picture, directory / f"{group}.png"),
         figures.scatter(picture, directory / f"{group}-cost.png"),
@@ -229,14 +233,13 @@ def _section(
         group,
         tuple(words),
         drawn,
-        (_results(here), page.Table("Measured beside published", columns, published, words=2)),
+        (_results(here), _conduct(here), page.Table("Measured beside published", columns, published, words=2)),
         tuple(f"{entry.policy}: {entry.note}" for entry in here if entry.note),
     )
 
 
-def _picture(
-    group: str, rows: Sequence[Row], summary: Summary, here: Sequence[_Entry], suite: Suite | None
-) -> figures.Picture:
+def _picture(group: str, rows: Sequence[Row], summary: Summary, here: Sequence[_Entry], told: Told) -> figures.Picture:
+    title, suite = told.title, told.suite
     featured = () if suite is None else suite.featured
     tracks = []
     for entry in here:
@@ -257,15 +260,16 @@ def _picture(
             )
         )
     base, based_on = _base(rows, group, summary)
-    title = suite.title if suite is not None else "Simulation"
     ideal = summary.mean(group, here[0].policy, "ideal_workers") or 0.0
     return figures.Picture(f"{title}: {group}", tuple(tracks), base, based_on, ideal)
 
 
 def _results(entries: Sequence[_Entry]) -> page.Table:
+    paid = any(e.means["money"] is not None for e in entries)
     columns = (
         "policy",
         "average workers",
+        *(("cost",) if paid else ()),
         "of static",
         "of ideal",
         "of oracle",
@@ -273,11 +277,6 @@ def _results(entries: Sequence[_Entry]) -> page.Table:
         "p95 (s)",
         "p99 (s)",
         "over target",
-        "rescales",
-        "down (s)",
-        "too many",
-        "too few",
-        "recovery (s)",
     )
     rows = []
     for e in entries:
@@ -286,21 +285,53 @@ def _results(entries: Sequence[_Entry]) -> page.Table:
             (
                 e.policy,
                 page.mean(m["average_workers"]),
+                *((page.mean(m["money"]),) if paid else ()),
                 page.share(e.of_static),
                 _times(e.of_ideal),
                 _times(e.of_oracle),
                 page.mean(m["latency_mean"]),
                 page.mean(m["latency_p95"], 1),
                 page.mean(m["latency_p99"], 1),
-                page.share(None if (over := m["over_target"]) is None else over.mean),
-                page.mean(m["rescales"], 1),
-                page.mean(m["downtime"], 0),
-                page.mean(m["workers_over"]),
-                page.mean(m["workers_under"]),
-                "none" if m["recovery_rescale"] is None else page.mean(m["recovery_rescale"], 0),
+                _share(m["over_target"]),
             )
         )
-    return page.Table("Results", columns, tuple(rows))
+    return page.Table("Cost and latency", columns, tuple(rows))
+
+
+def _conduct(entries: Sequence[_Entry]) -> page.Table:
+    columns = (
+        "policy",
+        "rescales",
+        "down (s)",
+        "recovery (s)",
+        "too many",
+        "of the time",
+        "too few",
+        "of the time",
+        "capacity off by",
+        "forecast off by",
+    )
+    rows = []
+    for e in entries:
+        m = e.means
+        rows.append(
+            (
+                e.policy,
+                page.mean(m["rescales"], 1),
+                page.mean(m["downtime"], 0),
+                "none" if m["recovery_rescale"] is None else page.mean(m["recovery_rescale"], 0),
+                page.mean(m["workers_over"]),
+                _share(m["timeshare_over"]),
+                page.mean(m["workers_under"]),
+                _share(m["timeshare_under"]),
+                *("none made" if m[name] is None else _share(m[name]) for name in ("capacity_error", "forecast_error")),
+            )
+        )
+    return page.Table("Rescales, elasticity, and how right the models were", columns, tuple(rows))
+
+
+def _share(found: Interval | None) -> str:
+    return page.share(None if found is None else found.mean)
 
 
 def _findings(judged: Sequence[Finding]) -> page.Section:

@@ -91,7 +91,7 @@ def panels(picture: Picture, path: Path) -> str:
 
 def scatter(picture: Picture, path: Path) -> str:
     """Average workers against average latency, with the front that no policy beats: written as PNG, returned as SVG."""
-    figure, axes = draft(9, 6, 1, 1)
+    figure, axes = draft(12, 5.5, 1, 1)
     known = [track for track in picture.tracks if track.average_workers is not None and track.latency is not None]
     marks: dict[str, int] = {}
     places: list[tuple[float, float]] = []
@@ -252,8 +252,9 @@ def _name(axes: Axes, title: str, label: str) -> None:
 
 
 def decades(axis: Any) -> None:
-    """Ticks of a logarithmic axis: powers of ten, written out."""
-    axis.set_major_locator(LogLocator(subs=(1.0,)))
+    """Ticks of a logarithmic axis, written out: powers of ten, and what is between where there are few of them."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 300 * low else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -288,4 +289,5 @@ def inline(svg: str, prefix: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{prefix}-", svg)
-    return svg.replace("#000000", "currentColor").strip()
+    # What is black has no fill of its own in matplotlib's SVG: it takes that of the document.
+    return svg.replace("<svg ", '<svg fill="currentColor" ', 1).replace("#000000", "currentColor").strip()

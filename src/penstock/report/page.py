@@ -28,8 +28,9 @@ figure svg text { fill: currentColor; }
 table { border-collapse: collapse; font-size: 0.88rem; margin: 1rem 0; }
 caption { text-align: left; font-weight: 600; padding: 0.3rem 0; }
 th, td { padding: 0.25rem 0.8rem 0.25rem 0; text-align: right; border-bottom: 1px solid var(--line);
-  white-space: nowrap;  font-variant-numeric: tabular-nums; vertical-align: top; }
+  white-space: nowrap; font-variant-numeric: tabular-nums; vertical-align: top; }
 th.word, td.word { text-align: left; white-space: normal; }
+th.word:first-child, td.word:first-child { white-space: nowrap; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
 """
 
