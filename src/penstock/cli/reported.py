@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -94,8 +95,8 @@ def write(rows: Sequence[Row], cells: Sequence[Cell], directory: Path, told: Tol
     missing = () if suite is None else suite.missing(told.only)
     sheets = [] if suite is None else suite.sheets(rows)
     sections = []
-    for group in dict.fromkeys(row.group for row in rows):
-        sections.append(_section(group, rows, entries, compared, directory, told))
+    for place, group in enumerate(dict.fromkeys(row.group for row in rows)):
+        sections.append(_section(group, rows, entries, compared, directory / _file(group, place), told))
     made = page.Page(
         title=told.title,
         source=told.source,
@@ -137,7 +138,9 @@ def show(console: Console, document: dict[str, Any], report: Path) -> None:
             if r["group"] == group:
                 latencies = (_mean(r["latency_mean"]), _mean(r["latency_p95"], 1))
                 shares = (_times(r["of_ideal"]), _times(r["of_oracle"]))
-                table.add_row(r["policy"], _mean(r["average_workers"]), *shares, *latencies, _mean(r["rescales"], 0))
+                table.add_row(
+                    escape(r["policy"]), _mean(r["average_workers"]), *shares, *latencies, _mean(r["rescales"], 0)
+                )
         console.print(table)
         _show_published(console, [c for c in document["published"] if c["group"] == group])
         console.print()
@@ -158,8 +161,14 @@ def _show_published(console: Console, compared: Sequence[dict[str, Any]]) -> Non
     for c in compared:
         ratio = "not run" if c["ratio"] is None else f"{c['ratio']:.2f} ×"
         word = WORDS.get(c["measure"], c["measure"])
-        table.add_row(c["policy"], word, f"{c['published']:g}", _mean(c["measured"]), ratio)
+        table.add_row(escape(c["policy"]), word, f"{c['published']:g}", _mean(c["measured"]), ratio)
     console.print(table)
+
+
+def _file(group: str, place: int) -> str:
+    """What the figures of a group are called: its own name where that can be part of a file's and of a link's."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", group).strip("-")
+    return plain if plain == group else f"{place + 1}-{plain}".strip("-")
 
 
 def _within(told: Told, found: Sequence[Any]) -> list[Any]:
@@ -208,15 +217,15 @@ def _section(
     rows: Sequence[Row],
     entries: Sequence[_Entry],
     compared: Sequence[Comparison],
-    directory: Path,
+    path: Path,
     told: Told,
 ) -> page.Section:
     summary = Summary(rows)
     here = [entry for entry in entries if entry.group == group]
     picture = _picture(group, rows, summary, here, told)
     drawn = (
-        figures.panels(picture, directory / f"{group}.png"),
-        figures.scatter(picture, directory / f"{group}-cost.png"),
+        figures.panels(picture, path.with_name(f"{path.name}.png")),
+        figures.scatter(picture, path.with_name(f"{path.name}-cost.png")),
     )
     published = tuple(
         (c.policy, WORDS.get(c.measure, c.measure), f"{c.published:g}", page.mean(c.measured), _times(c.ratio))

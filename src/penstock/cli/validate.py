@@ -148,7 +148,6 @@ def _plain(agreement: Agreement) -> dict[str, Any]:
 def _write(found: Sequence[Validation], document: dict[str, Any], directory: Path) -> None:
     from penstock.report import beside, page
 
-    directory.mkdir(parents=True, exist_ok=True)
     tables, figures = [], []
     for one, told in zip(found, document["profiles"], strict=True):
         drawn = []

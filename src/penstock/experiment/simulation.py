@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from penstock.experiment.spec import DEFAULT_POLICY, TABLES, ClusterSpec, GuardS
 from penstock.settings import build
 from penstock.targets.simulated import Profile, profiles
 from penstock.targets.simulated import load as profile_named
+from penstock.workloads import Recorded
 
 REAL = ("cluster", "stream", "shadow")
 
@@ -150,7 +151,18 @@ def parse(text: str, name: str) -> Simulation:
         cells.append(replace(here, policy=ORACLE, settings={"name": ORACLE}, guards=None))
     for each in cells:
         cells_module.parts(each)  # so that what is wrong is said now
-    return Simulation(head.name, text, notes, tuple(cells))
+    holes = (_holes(group, table) for group, table in zip(groups, loads, strict=True))
+    return Simulation(head.name, text, (*notes, *(hole for hole in holes if hole)), tuple(cells))
+
+
+def _holes(group: str, table: Mapping[str, Any]) -> str:
+    """That a recorded load is not known everywhere."""
+    if table.get("kind") != Recorded.kind:
+        return ""
+    own = {each.name for each in fields(Recorded) if each.init}
+    load: Recorded = build("workload", {"recorded": Recorded}, "recorded", {k: table[k] for k in own & set(table)})
+    what = f"{load.holes} rows of {load.path} have no rate: it goes straight from the last known one to the next"
+    return f"{group}: {what}." if load.holes else ""
 
 
 def _real(raw: dict[str, Any]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from penstock.report.colours import BLACK, BLUE, GREY, Style
-from penstock.report.figures import decades, draft, legend, svg
+from penstock.report.figures import decades, draft, legend, plainly, svg
 
 POINTS = 400  # of a line: more are not seen
 HOUR = 3600.0
@@ -39,6 +39,7 @@ class Beside:
     quantities: tuple[Lines, ...]
 
 
+@plainly
 def draw(beside: Beside, name: str) -> str:
     """As SVG, called `name` on its page. What was not recorded has no panel."""
     known = [lines for lines in beside.quantities if any(isfinite(value) for value in lines.recorded)]

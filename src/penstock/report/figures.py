@@ -30,6 +30,7 @@ LIMIT = Style("#777777", "-")
 GREY = "#808080"  # is seen on white and on black
 MARKERS = "osD^vPX<>"
 
+plainly = mpl.rc_context({"text.parse_math": False})  # a policy may be called a $
 Axes = Any  # matplotlib's own stubs say no more than this about most of what is called here
 
 
@@ -75,6 +76,7 @@ def look(track: Track) -> Style:
     return style(track.policy if track.policy in STYLES else track.name)
 
 
+@plainly
 def panels(picture: Picture, path: Path) -> str:
     """Load, workers, latency and resource use: written as PNG, returned as SVG."""
     figure, axes = draft(12, 8, 2, 2)
@@ -89,6 +91,7 @@ def panels(picture: Picture, path: Path) -> str:
     return write(figure, path)
 
 
+@plainly
 def scatter(picture: Picture, path: Path) -> str:
     """Average workers against average latency, with the front that no policy beats: written as PNG, returned as SVG."""
     figure, axes = draft(12, 5.5, 1, 1)
