@@ -18,7 +18,7 @@ from penstock.models import limit
 from penstock.targets.simulated import Profile, SimulatedTarget, run
 from penstock.workloads import Step
 
-MOST, TICK, TICKS = 6, 15, 120
+MOST, TICK, TICKS = 6, 5, 240
 EXACT = Profile(
     "continuous",
     1000.0,
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def lived(name: str, load: Step, seed: int) -> Outcome:
-    """A run of 30 minutes, and how long any record waited, those included that still wait at the end."""
+    """A run of 20 minutes, and how long any record waited, those included that still wait at the end."""
     target = SimulatedTarget(EXACT, load, workers=3, seed=seed)
     run(target, policies.make(name, max_workers=MOST), duration=load.duration)
     series = target.series()
@@ -76,7 +76,7 @@ steps = st.lists(st.integers(0, 5500), min_size=2, max_size=12).map(
 
 
 @pytest.mark.parametrize("name", usable())
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(load=steps, seed=st.integers(0, 3))
 def test_no_policy_beats_the_oracle_at_its_own_target(name: str, load: Step, seed: int) -> None:
     """With the longest wait of the policy as the target, the oracle needs no more worker-seconds than the policy."""
@@ -96,7 +96,7 @@ def test_no_policy_beats_the_oracle_at_its_own_target(name: str, load: Step, see
 
 
 def test_the_policies_of_all_kinds_are_among_those() -> None:
-    assert {"daedalus", "hpa", "static", "keda-lag", "ds2-modern"} <= set(usable())
+    assert {"daedalus", "hpa", "static", "keda-lag", "ds2", "dhalion", "gesscale", "varga-v2"} <= set(usable())
 
 
 def test_a_plan_lived_through_keeps_what_it_promised() -> None:
