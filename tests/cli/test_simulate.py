@@ -292,6 +292,12 @@ BAD_FILES: dict[str, tuple[str, *tuple[str, ...]]] = {
         "label must be a label that no other",
     ),
     "the oracle's label": (changed("workers = 5", 'workers = 5\nlabel = "oracle"'), "label must be a label that no"),
+    "bounds of a policy": (
+        changed("workers = 5", "workers = 5\nmax_workers = 5"),
+        "max_workers must be given above the",
+    ),
+    "a load of no time": (changed("1800", "0.4"), "duration must be at least 10 seconds in a simulation, got 0.4"),
+    "a load of a year": (changed("1800", "31_536_000"), "duration must be at most 2.6784e+06 seconds in a simulation"),
     "a target that is none": (changed("price", "latency_target = 0\nprice"), "latency_target must be above 0 seconds"),
 }
 

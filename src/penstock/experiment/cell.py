@@ -35,6 +35,7 @@ SHARES = 101  # of its latency distribution
 DIGITS = 9
 LEAST_TARGET = 60.0
 HOUR = 3600.0
+SHORTEST, LONGEST = 10.0, 31 * 24 * HOUR
 
 Floats = NDArray[np.float64]
 
@@ -162,6 +163,8 @@ def parts(cell: Cell) -> Parts:
     if cell.peak_share is not None:
         table["scale_to"] = cell.peak_share * can.capacity(cell.peak_workers or most)
     load = workloads.make_from(table)
+    check(load.duration >= SHORTEST, "duration", f"be at least {SHORTEST:g} seconds in a simulation", load.duration)
+    check(load.duration <= LONGEST, "duration", f"be at most {LONGEST:g} seconds in a simulation", load.duration)
     settings = {key: value for key, value in cell.settings.items() if key != "name"}
     policy = None
     if cell.settings["name"] != ORACLE:

@@ -114,6 +114,10 @@ def parse(text: str, name: str) -> Simulation:
     guards = build("guards", {"guards": GuardSpec}, "guards", _table(raw, "guards"))
     loads = _tables(raw, "workload")
     wanted = _tables(raw, "policy") or [{"name": DEFAULT_POLICY}]
+    for table in wanted:
+        for key in ("min_workers", "max_workers"):
+            if key in table:
+                raise ConfigError(f"policy.{key} must be given above the tables, for all alike, got {table[key]!r}")
     head = build("simulation", {"simulation": Head}, "simulation", {"name": name, **raw})
     if not loads:
         raise ConfigError("workload must be a table [workload], got nothing")
