@@ -1,4 +1,4 @@
-"""Rows of a simulation made into what people and machines read: page, figures, CSV, JSON, a table in the terminal."""
+"""Rows of a simulation made into what people and machines read: page, figures, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-
-from penstock.cli import render
 from penstock.experiment.cell import ORACLE, Cell, Row
 from penstock.experiment.suites.base import WORDS, Comparison, Finding, Missing, Sheet, Suite, Summary
 from penstock.measures import Interval
@@ -128,43 +124,6 @@ def write(rows: Sequence[Row], cells: Sequence[Cell], directory: Path, told: Tol
     return document
 
 
-def show(console: Console, document: dict[str, Any], report: Path) -> None:
-    """The results in the terminal, load by load."""
-    console.print(f"[bold]{escape(document['title'])}[/]\n")
-    for group in dict.fromkeys(r["group"] for r in document["results"]):
-        columns = ("policy", "workers", "of ideal", "of oracle", "latency (s)", "p95 (s)", "rescales")
-        table = render.table(*columns, title=escape(group))
-        for r in document["results"]:
-            if r["group"] == group:
-                latencies = (_mean(r["latency_mean"]), _mean(r["latency_p95"], 1))
-                shares = (_times(r["of_ideal"]), _times(r["of_oracle"]))
-                table.add_row(
-                    escape(r["policy"]), _mean(r["average_workers"]), *shares, *latencies, _mean(r["rescales"], 0)
-                )
-        console.print(table)
-        _show_published(console, [c for c in document["published"] if c["group"] == group])
-        console.print()
-    if document["findings"]:
-        kept = sum(f["kept"] is True for f in document["findings"])
-        console.print(
-            f"Found again: {kept} of {len(document['findings'])} statements; the report has each with its figure."
-        )
-    for m in document["missing"]:
-        console.print(f"[bold]Missing:[/] {m['policy']} on {m['group']}: this Penstock has no policy {m['name']!r}")
-    console.print(f"Report: {report}")
-
-
-def _show_published(console: Console, compared: Sequence[dict[str, Any]]) -> None:
-    if not compared:
-        return
-    table = render.table("beside the paper", "measure", "published", "measured", "ratio")
-    for c in compared:
-        ratio = "not run" if c["ratio"] is None else f"{c['ratio']:.2f} ×"
-        word = WORDS.get(c["measure"], c["measure"])
-        table.add_row(escape(c["policy"]), word, f"{c['published']:g}", _mean(c["measured"]), ratio)
-    console.print(table)
-
-
 def _file(group: str, place: int) -> str:
     """What the figures of a group are called: its own name where that can be part of a file's and of a link's."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", group).strip("-")
@@ -228,7 +187,7 @@ def _section(
         figures.scatter(picture, path.with_name(f"{path.name}-cost.png")),
     )
     published = tuple(
-        (c.policy, WORDS.get(c.measure, c.measure), f"{c.published:g}", page.mean(c.measured), _times(c.ratio))
+        (c.policy, WORDS.get(c.measure, c.measure), f"{c.published:g}", page.mean(c.measured), page.times(c.ratio))
         for c in compared
         if c.group == group
     )
@@ -296,8 +255,8 @@ def _results(entries: Sequence[_Entry]) -> page.Table:
                 page.mean(m["average_workers"]),
                 *((page.mean(m["money"]),) if paid else ()),
                 page.share(e.of_static),
-                _times(e.of_ideal),
-                _times(e.of_oracle),
+                page.times(e.of_ideal),
+                page.times(e.of_oracle),
                 page.mean(m["latency_mean"]),
                 page.mean(m["latency_p95"], 1),
                 page.mean(m["latency_p99"], 1),
@@ -407,11 +366,3 @@ def _csv(rows: Sequence[Row]) -> str:
     for row in rows:
         writer.writerow(["" if (value := getattr(row, name)) is None else value for name in names])
     return text.getvalue()
-
-
-def _mean(found: dict[str, Any] | None, digits: int = 2) -> str:
-    return "unknown" if found is None else page.mean(Interval(**found), digits)
-
-
-def _times(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.2f} ×"

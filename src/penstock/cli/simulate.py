@@ -125,7 +125,7 @@ def suite(
 
 
 def _do(cells: Sequence[Cell], place: Place, directory: Path, told: Any, as_json: bool) -> int:
-    from penstock.cli import reported
+    from penstock.cli import reported, shown
     from penstock.experiment import matrix
 
     console = Console(stderr=as_json, highlight=False, width=None if as_json else render.console().width)
@@ -136,7 +136,7 @@ def _do(cells: Sequence[Cell], place: Place, directory: Path, told: Any, as_json
     if as_json:
         render.emit(document)
     else:
-        reported.show(console, document, directory / "report.html")
+        shown.show(console, document, directory / "report.html")
     return 0
 
 

@@ -139,6 +139,15 @@ def share(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
+def times(value: float | None) -> str:
+    """A multiple.
+
+    >>> times(1.256), times(None)
+    ('1.26 ×', 'unknown')
+    """
+    return "unknown" if value is None else f"{value:.2f} ×"
+
+
 def mean(interval: Interval | None, digits: int = 2) -> str:
     """A mean and its 95 % interval.
 
