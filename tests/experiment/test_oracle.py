@@ -117,6 +117,12 @@ def test_a_reserve_costs_workers_and_buys_time() -> None:
     assert sum(plans[0].plan) < sum(plans[1].plan)
 
 
+def test_a_plan_does_without_a_reserve_only_where_nothing_is_drawn() -> None:
+    assert oracle.reserves(EXACT)[0] == 0
+    for drawn in ({"downtime_spread": 0.1}, {"speed_spread": 0.01}, {"keys": 100}):
+        assert oracle.reserves(replace(EXACT, **drawn))[0] > 0
+
+
 def test_what_a_rescale_costs_includes_warming_up() -> None:
     cold = replace(EXACT, warmup=20.0, warmup_speed=0.5)
     assert oracle.stop(cold, cold.downtime_out) == 25

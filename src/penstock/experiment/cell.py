@@ -208,7 +208,7 @@ def _oracle(cell: Cell, made_of: Parts) -> dict[str, Any]:
     makes up for, since its workers are just enough.
     """
     best: dict[str, Any] = {}
-    for reserve in oracle.RESERVES:
+    for reserve in oracle.reserves(made_of.profile):
         try:
             policy = oracle.plan(
                 made_of.profile,

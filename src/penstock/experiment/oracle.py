@@ -20,7 +20,7 @@ from penstock.workloads import Load
 
 ORACLE = "oracle"  # not a policy that anybody could run: it knows the whole load
 TICK = 60.0
-RESERVES = (0.0, 0.01, 0.02, 0.04, 0.08)  # shares of capacity, tried in this order
+RESERVES = (0.01, 0.02, 0.04, 0.08)  # shares of capacity, tried in this order
 KEPT = 0.01  # share of the time that may be over the target: a drawn downtime can be longer than any plan allows
 
 
@@ -51,6 +51,12 @@ class Scripted(Policy):
             parallelism=self.reach.parallelism(workers) or {},
             nodes=self.reach.nodes(workers),
         )
+
+
+def reserves(profile: Profile) -> tuple[float, ...]:
+    """Which to try: also none, where nothing is drawn that a plan could not know."""
+    drawn = profile.downtime_spread or profile.speed_spread or profile.keys or profile.batch_noise
+    return RESERVES if drawn else (0.0, *RESERVES)
 
 
 def plan(
