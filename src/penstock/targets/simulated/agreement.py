@@ -183,21 +183,29 @@ def fit(profile: Profile, runs: Sequence[Run], rounds: int = 3) -> Profile:
     """The profile with capacity, CPU, downtimes and warm-up as these runs show them.
 
     A first guess comes from the rows themselves: capacity from those in which the job is behind, CPU from a straight
-    line over utilisation, downtimes from what a stop left unread; or the profile as it is, if that is nearer. Then each
-    quantity is moved up and down, in steps that halve with each round, as long as that brings the simulated runs nearer
-    to the recorded ones.
+    line over utilisation, downtimes from what a stop left unread. From there, and from the profile as it is, each
+    quantity is moved up and down as long as that brings the simulated runs nearer to the recorded ones. The better of
+    the two goes on, in steps that halve with each round.
     """
     guessed = _fit_downtime(_fit_cpu(_fit_capacity(profile, runs), runs), runs)
-    least, best = min(((_loss(each, runs), each) for each in (profile, guessed)), key=lambda pair: pair[0])
-    for finer in range(rounds):
-        for name, step in _STEPS.items():
-            for sign in (1, -1):
-                while (tried := _moved(best, name, sign * step / 2**finer)) is not None:
-                    loss = _loss(tried, runs)
-                    if loss >= least - 1e-6:
-                        break
-                    best, least = tried, loss
+    first = [_nearer(start, runs, 1.0) for start in dict.fromkeys((profile, guessed))]
+    best, _ = min(first, key=lambda pair: pair[1])
+    for finer in range(1, rounds):
+        best, _ = _nearer(best, runs, 1 / 2**finer)
     return best
+
+
+def _nearer(best: Profile, runs: Sequence[Run], scale: float) -> tuple[Profile, float]:
+    """One quantity after the other moved by steps of this scale, and how far from the runs that leaves it."""
+    least = _loss(best, runs)
+    for name, step in _STEPS.items():
+        for sign in (1, -1):
+            while (tried := _moved(best, name, sign * step * scale)) is not None:
+                loss = _loss(tried, runs)
+                if loss >= least - 1e-6:
+                    break
+                best, least = tried, loss
+    return best, least
 
 
 # How far to move at first: as a share of the quantity, or, for those of 0..1, outright.
