@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.experiment import spec
+from penstock.experiment import simulation, spec
 
 GOOD = """
 job = "wordcount"
@@ -32,9 +32,16 @@ def test_a_whole_file() -> None:
 
 def test_the_shipped_experiments_are_valid() -> None:
     found = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
-    assert found
+    simulated = [path for path in found if "\nprofile = " in path.read_text()]
+    assert simulated
+    assert len(found) > len(simulated)
     for path in found:
-        spec.load(path)
+        simulation.load(path)  # which takes those of real runs, too
+        if path in simulated:
+            with pytest.raises(ConfigError, match="profile must be left out of a real run"):
+                spec.load(path)
+        else:
+            spec.load(path)
 
 
 @pytest.mark.parametrize(

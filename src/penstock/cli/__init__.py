@@ -38,6 +38,7 @@ COMMANDS = {
         "Policies on a simulated job: hours in seconds, over many seeds.",
     ),
     "bench": (RUN, "penstock.cli.bench:bench", "Run a suite of experiments one after the other, and report on them."),
+    "validate": (RUN, "penstock.cli.validate:validate", "Is the simulator like the real thing? Recorded runs say."),
     "explain": (LOOK, "penstock.cli.inspect:explain", "Tell why a job had the workers it had, decision by decision."),
     "replay": (LOOK, "penstock.cli.inspect:replay", "Decide again on what a journal recorded, as it was or otherwise."),
     "policies": (LOOK, "penstock.cli.inspect:policies", "The autoscalers, and the parameters of each."),

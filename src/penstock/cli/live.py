@@ -27,7 +27,7 @@ from penstock.cli.inspect import Json
 from penstock.cli.view import View
 from penstock.core import Observation
 from penstock.errors import check
-from penstock.experiment import capacity, spec
+from penstock.experiment import calibrated, capacity, spec
 from penstock.experiment.capacity import Capacity
 from penstock.experiment.live import Moment, Outcome, Run
 from penstock.experiment.pipeline import Pipeline
@@ -86,18 +86,24 @@ def calibrate(
     most: Annotated[int, Parameter(name="--max", help="The largest scale-out.")] = 6,
     seconds: Annotated[float, Parameter(help="Least time to count at each scale-out, once it is warm.")] = 20.0,
     cpu: Annotated[float, Parameter(help="Share of a core that each worker is bounded to.")] = 0.2,
+    profile: Annotated[Path | None, Parameter(help="Also write a profile for the simulator: a .toml file.")] = None,
     as_json: Json = False,
 ) -> int:
     """Measure what a job can do here: saturate every scale-out from 1 to --max and print records/s for each.
 
-    Takes about a minute for each scale-out: new workers are warmed up before anything is counted.
+    Takes about a minute for each scale-out: new workers are warmed up before anything is counted. With --profile,
+    `penstock simulate` and `penstock validate` can go by what this machine can do.
 
         penstock calibrate wordcount
         penstock calibrate wordcount --max 3 --json
+        penstock calibrate wordcount --profile mine.toml
     """
     check(most >= 1, "max", "be at least 1", most)
     check(seconds > 0, "seconds", "be above 0", seconds)
-    experiment = spec.parse(SATURATED.format(job=json.dumps(job), most=most, cpu=cpu), f"calibrate {job}")
+    if profile is not None:
+        check(profile.suffix == ".toml", "profile", "be a file whose name ends with .toml", str(profile))
+        check(profile.parent.is_dir(), "profile", "be in a directory that exists", str(profile))
+    experiment = spec.parse(SATURATED.format(job=json.dumps(job), most=most, batch=BATCH, cpu=cpu), f"calibrate {job}")
     console = progress_console(as_json)
     measured: list[Capacity] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -113,9 +119,12 @@ def calibrate(
         for workers in range(1, pipeline.cluster.max_workers + 1):
             measured.append(_measure(pipeline, workers, seconds, progress, stop))
     slope = capacity.linear(measured)
+    if profile is not None:
+        _write_profile(profile, job, measured, cpu if bounded else None)
     if as_json:
         rows = [{**asdict(c), "of_linear": c.per_worker / slope} for c in measured]
-        render.emit({"job": job, "cpu": cpu if bounded else None, "per_worker": slope, "capacities": rows})
+        document = {"job": job, "cpu": cpu if bounded else None, "per_worker": slope, "capacities": rows}
+        render.emit(document if profile is None else {**document, "profile": str(profile)})
         return 0
     title = f"{job}: what it can do here" + (f", {cpu:g} core per worker" if bounded else ", unbounded workers")
     table = render.table("workers", "records/s", "per worker", "of linear", "± between batches", "batches", title=title)
@@ -124,9 +133,26 @@ def calibrate(
         table.add_row(str(c.workers), f"{c.rate:,.0f}", f"{c.per_worker:,.0f}", share, spread, str(c.batches))
     console.print(table)
     console.print(f"Linear is {slope:,.0f} records/s per worker: the line through zero that fits best.")
+    if profile is not None:
+        console.print(f"Profile: {profile}")
     return 0
 
 
+def _write_profile(path: Path, job: str, measured: list[Capacity], cpu: float | None) -> None:
+    """What was measured as a profile for the simulator."""
+    share = "unbounded workers" if cpu is None else f"{cpu:g} core per worker"
+    made = calibrated.profile_from(
+        job, measured, batch=BATCH, description=f"{job} on Spark, {share}, measured by penstock calibrate"
+    )
+    notes = dict.fromkeys(calibrated.MEASURED, "measured")
+    heading = (
+        f"Written by `penstock calibrate {job}` on {time.strftime('%Y-%m-%d')}; what is not marked as measured is as "
+        f"{calibrated.base(job)} has it."
+    )
+    path.write_text(calibrated.toml(made, notes, heading), encoding="utf-8")
+
+
+BATCH = 100_000  # records per worker
 # A trigger of 0 starts each batch when the last one ends; large batches keep their fixed cost from weighing much.
 SATURATED = """
 job = {job}
@@ -138,7 +164,7 @@ level = 0
 name = "static"
 [stream]
 trigger = 0
-max_records_per_worker = 100_000
+max_records_per_worker = {batch}
 [cluster]
 cpu = {cpu}
 """

@@ -1,18 +1,16 @@
-"""Rows of a simulation made into what people and machines read: page, figures, CSV, JSON, a table in the terminal."""
+"""Rows of a simulation made into what people and machines read: page, figures, CSV and JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from penstock.cli import render
 from penstock.experiment.cell import ORACLE, Cell, Row
 from penstock.experiment.suites.base import WORDS, Comparison, Finding, Missing, Sheet, Suite, Summary
 from penstock.measures import Interval
@@ -48,13 +46,14 @@ MEASURED = (
 )
 LEGEND = (
     "Means over seeds ± 95 % intervals. Of static: worker-seconds against the static run of the group, or else "
-    "against the most workers. Of ideal: against rescaling that is instant and free. Of oracle: against the least"
-    " worker-seconds with which no record waits longer than the target, planned with the whole load known and "
-    "then run like any policy, so that drawn downtimes may break its target a little; below 1 means that a policy"
-    " let records wait longer than the target. Latency is the 95th percentile over time, downtime and catching up"
-    " included: its average, and what it did not exceed for 95 and 99 % of the time. Too many and too few: "
-    "workers on average above and below what the load needed (SPEC accuracy). Lines over time are of the first "
-    "seed."
+    "against the most workers. Of ideal: against rescaling that is instant and free. Of oracle: against the least "
+    "worker-seconds with which no record waits longer than the target, planned with the whole load known and then run "
+    "like any policy, with as little capacity in reserve as keeps the target for 99 % of the time; below 1 means that "
+    "a policy let records wait longer than the target, or did without that reserve. Latency is the 95th percentile "
+    "over time, downtime and catching up included: its average, and what it did not exceed for 95 and 99 % of the "
+    "time. Too many and too few: workers on average above and below what the load needed (SPEC accuracy), and the "
+    "share of time with too many or too few (SPEC timeshare). Capacity and forecast off by: what decisions expected "
+    "against what was true, as a share of it. Lines over time are of the first seed."
 )
 
 
@@ -94,8 +93,8 @@ def write(rows: Sequence[Row], cells: Sequence[Cell], directory: Path, told: Tol
     missing = () if suite is None else suite.missing(told.only)
     sheets = [] if suite is None else suite.sheets(rows)
     sections = []
-    for group in dict.fromkeys(row.group for row in rows):
-        sections.append(_section(group, rows, entries, compared, directory, suite))
+    for place, group in enumerate(dict.fromkeys(row.group for row in rows)):
+        sections.append(_section(group, rows, entries, compared, directory / _file(group, place), told))
     made = page.Page(
         title=told.title,
         source=told.source,
@@ -127,37 +126,10 @@ def write(rows: Sequence[Row], cells: Sequence[Cell], directory: Path, told: Tol
     return document
 
 
-def show(console: Console, document: dict[str, Any], report: Path) -> None:
-    """The results in the terminal."""
-    columns = ("load", "policy", "workers", "of ideal", "of oracle", "latency", "p95", "rescales")
-    table = render.table(*columns, title=document["title"])
-    for r in document["results"]:
-        table.add_row(
-            r["group"],
-            r["policy"],
-            _mean(r["average_workers"]),
-            _times(r["of_ideal"]),
-            _times(r["of_oracle"]),
-            f"{_mean(r['latency_mean'])} s",
-            f"{_mean(r['latency_p95'])} s",
-            _mean(r["rescales"], 0),
-        )
-    console.print(table)
-    if document["published"]:
-        beside = render.table("load", "policy", "measure", "published", "measured", "ratio", title="Beside the paper")
-        for c in document["published"]:
-            ratio = "not run" if c["ratio"] is None else f"{c['ratio']:.2f} ×"
-            word = WORDS.get(c["measure"], c["measure"])
-            beside.add_row(c["group"], c["policy"], word, f"{c['published']:g}", _mean(c["measured"]), ratio)
-        console.print(beside)
-    if document["findings"]:
-        kept = sum(f["kept"] is True for f in document["findings"])
-        console.print(
-            f"Found again: {kept} of {len(document['findings'])} statements; the report has each with its figure."
-        )
-    for m in document["missing"]:
-        console.print(f"[bold]Missing:[/] {m['policy']} on {m['group']}: this Penstock has no policy {m['name']!r}")
-    console.print(f"Report: {report}")
+def _file(group: str, place: int) -> str:
+    """What the figures of a group are called: its own name where that can be part of a file's and of a link's."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", group).strip("-")
+    return plain if plain == group else f"{place + 1}-{plain}".strip("-")
 
 
 def _within(told: Told, found: Sequence[Any]) -> list[Any]:
@@ -206,18 +178,18 @@ def _section(
     rows: Sequence[Row],
     entries: Sequence[_Entry],
     compared: Sequence[Comparison],
-    directory: Path,
-    suite: Suite | None,
+    path: Path,
+    told: Told,
 ) -> page.Section:
     summary = Summary(rows)
     here = [entry for entry in entries if entry.group == group]
-    picture = _picture(group, rows, summary, here, suite)
+    picture = _picture(group, rows, summary, here, told)
     drawn = (
-        figures.panels(picture, directory / f"{group}.png"),
-        figures.scatter(picture, directory / f"{group}-cost.png"),
+        figures.panels(picture, path.with_name(f"{path.name}.png")),
+        figures.scatter(picture, path.with_name(f"{path.name}-cost.png")),
     )
     published = tuple(
-        (c.policy, WORDS.get(c.measure, c.measure), f"{c.published:g}", page.mean(c.measured), _times(c.ratio))
+        (c.policy, WORDS.get(c.measure, c.measure), f"{c.published:g}", page.mean(c.measured), page.times(c.ratio))
         for c in compared
         if c.group == group
     )
@@ -231,14 +203,13 @@ def _section(
         group,
         tuple(words),
         drawn,
-        (_results(here), page.Table("Measured beside published", columns, published, words=2)),
+        (_results(here), _conduct(here), page.Table("Measured beside published", columns, published, words=2)),
         tuple(f"{entry.policy}: {entry.note}" for entry in here if entry.note),
     )
 
 
-def _picture(
-    group: str, rows: Sequence[Row], summary: Summary, here: Sequence[_Entry], suite: Suite | None
-) -> figures.Picture:
+def _picture(group: str, rows: Sequence[Row], summary: Summary, here: Sequence[_Entry], told: Told) -> figures.Picture:
+    title, suite = told.title, told.suite
     featured = () if suite is None else suite.featured
     tracks = []
     for entry in here:
@@ -259,15 +230,16 @@ def _picture(
             )
         )
     base, based_on = _base(rows, group, summary)
-    title = suite.title if suite is not None else "Simulation"
     ideal = summary.mean(group, here[0].policy, "ideal_workers") or 0.0
     return figures.Picture(f"{title}: {group}", tuple(tracks), base, based_on, ideal)
 
 
 def _results(entries: Sequence[_Entry]) -> page.Table:
+    paid = any(e.means["money"] is not None for e in entries)
     columns = (
         "policy",
         "average workers",
+        *(("cost",) if paid else ()),
         "of static",
         "of ideal",
         "of oracle",
@@ -275,11 +247,6 @@ def _results(entries: Sequence[_Entry]) -> page.Table:
         "p95 (s)",
         "p99 (s)",
         "over target",
-        "rescales",
-        "down (s)",
-        "too many",
-        "too few",
-        "recovery (s)",
     )
     rows = []
     for e in entries:
@@ -288,21 +255,53 @@ def _results(entries: Sequence[_Entry]) -> page.Table:
             (
                 e.policy,
                 page.mean(m["average_workers"]),
+                *((page.mean(m["money"]),) if paid else ()),
                 page.share(e.of_static),
-                _times(e.of_ideal),
-                _times(e.of_oracle),
+                page.times(e.of_ideal),
+                page.times(e.of_oracle),
                 page.mean(m["latency_mean"]),
                 page.mean(m["latency_p95"], 1),
                 page.mean(m["latency_p99"], 1),
-                page.share(None if (over := m["over_target"]) is None else over.mean),
-                page.mean(m["rescales"], 1),
-                page.mean(m["downtime"], 0),
-                page.mean(m["workers_over"]),
-                page.mean(m["workers_under"]),
-                "none" if m["recovery_rescale"] is None else page.mean(m["recovery_rescale"], 0),
+                _share(m["over_target"]),
             )
         )
-    return page.Table("Results", columns, tuple(rows))
+    return page.Table("Cost and latency", columns, tuple(rows))
+
+
+def _conduct(entries: Sequence[_Entry]) -> page.Table:
+    columns = (
+        "policy",
+        "rescales",
+        "down (s)",
+        "recovery (s)",
+        "too many",
+        "of the time",
+        "too few",
+        "of the time",
+        "capacity off by",
+        "forecast off by",
+    )
+    rows = []
+    for e in entries:
+        m = e.means
+        rows.append(
+            (
+                e.policy,
+                page.mean(m["rescales"], 1),
+                page.mean(m["downtime"], 0),
+                "none" if m["recovery_rescale"] is None else page.mean(m["recovery_rescale"], 0),
+                page.mean(m["workers_over"]),
+                _share(m["timeshare_over"]),
+                page.mean(m["workers_under"]),
+                _share(m["timeshare_under"]),
+                *("none made" if m[name] is None else _share(m[name]) for name in ("capacity_error", "forecast_error")),
+            )
+        )
+    return page.Table("Rescales, elasticity, and how right the models were", columns, tuple(rows))
+
+
+def _share(found: Interval | None) -> str:
+    return page.share(None if found is None else found.mean)
 
 
 def _findings(judged: Sequence[Finding]) -> page.Section:
@@ -369,11 +368,3 @@ def _csv(rows: Sequence[Row]) -> str:
     for row in rows:
         writer.writerow(["" if (value := getattr(row, name)) is None else value for name in names])
     return text.getvalue()
-
-
-def _mean(found: dict[str, Any] | None, digits: int = 2) -> str:
-    return "unknown" if found is None else page.mean(Interval(**found), digits)
-
-
-def _times(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.2f} ×"

@@ -6,6 +6,7 @@ Both make cells, run them here or on Spark, and write the same report: a page, f
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +48,10 @@ class Place:
         check(self.processes is None or self.processes >= 1, "processes", "be at least 1", self.processes)
         if self.processes is not None and self.on == "spark":
             raise ConfigError(f"processes must be given without --on spark only, got {self.processes}")
+        if self.master is not None:
+            from penstock.experiment.matrix import check_master
+
+            check_master(self.master)
 
     def run(self, cells: Sequence[Cell], progress: Callable[[int], None]) -> list[Row]:
         from penstock.experiment import matrix
@@ -81,6 +86,8 @@ def simulate(
     check(1 <= seeds <= 1000, "seeds", "be from 1 to 1000", seeds)
     place = Place(on, master, processes)
     found = simulation.load(experiment)
+    for note in found.notes:
+        warnings.warn(note, stacklevel=1)
     directory = claim(into or Path("runs") / f"{_slug(found.name)}-{time.strftime('%Y%m%d-%H%M%S')}")
     told = Told(
         title=found.name,
@@ -118,19 +125,18 @@ def suite(
 
 
 def _do(cells: Sequence[Cell], place: Place, directory: Path, told: Any, as_json: bool) -> int:
-    from penstock.cli import reported
+    from penstock.cli import reported, shown
     from penstock.experiment import matrix
 
     console = Console(stderr=as_json, highlight=False, width=None if as_json else render.console().width)
     with _progress(console, len(cells)) as progress:
         rows = place.run(cells, progress)
-    directory.mkdir(parents=True, exist_ok=True)
     matrix.write(rows, directory / MARK)
     document = reported.write(rows, cells, directory, told)
     if as_json:
         render.emit(document)
     else:
-        reported.show(console, document, directory / "report.html")
+        shown.show(console, document, directory / "report.html")
     return 0
 
 
@@ -146,12 +152,17 @@ def _progress(console: Console, total: int) -> Iterator[Callable[[int], None]]:
         yield more
 
 
-def claim(directory: Path) -> Path:
-    """A directory to write into: a new one, or one that holds a report of ours."""
+def claim(directory: Path, mark: str = MARK, what: str = "a simulation") -> Path:
+    """A directory to write into: a new one, or one that holds a report of ours, which `mark` tells."""
     if directory.exists() and (
-        not directory.is_dir() or (any(directory.iterdir()) and not (directory / MARK).exists())
+        not directory.is_dir() or (any(directory.iterdir()) and not (directory / mark).exists())
     ):
-        raise ConfigError(f"into must be a new directory or one of a simulation, got {str(directory)!r}")
+        raise ConfigError(f"into must be a new directory or one of {what}, got {str(directory)!r}")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        rule = "be a directory that can be made"
+        raise ConfigError(f"into must {rule}, got {str(directory)!r}: {error.strerror}") from None
     return directory
 
 

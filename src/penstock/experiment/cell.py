@@ -11,33 +11,33 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock import guards, policies, workloads
-from penstock.core import Decision, Guard, Observation, Policy, Reason
+from penstock.core import Decision, Guard, Observation, Policy
 from penstock.errors import ConfigError, check
+from penstock.experiment import oracle
 from penstock.experiment.failures import Witness, as_shown
+from penstock.experiment.oracle import ORACLE
 from penstock.experiment.profiling import Plan, profiled
 from penstock.experiment.reach import Reach, reach
 from penstock.measures import Disturbance, Series, distribution, elasticity, excess_time, latency, recoveries
 from penstock.measures import backlog as backlog_of
 from penstock.measures import downtime as downtime_of
 from penstock.measures.series import mean
-from penstock.models import limit
 from penstock.targets.simulated import Made, Profile, SimulatedTarget, profile_of, run
 from penstock.targets.simulated import load as profile_named
 from penstock.workloads import Load
 
-ORACLE = "oracle"  # not a policy that anybody could run: it knows the whole load
 POINTS = 240  # of a run's lines in a figure
 SHARES = 101  # of its latency distribution
 DIGITS = 9
 LEAST_TARGET = 60.0
-ORACLE_TICK = 60.0
 HOUR = 3600.0
+SHORTEST, LONGEST = 10.0, 31 * 24 * HOUR
 
 Floats = NDArray[np.float64]
 
@@ -180,6 +180,8 @@ def parts(cell: Cell) -> Parts:
     if cell.peak_share is not None:
         table["scale_to"] = cell.peak_share * can.capacity(cell.peak_workers or most)
     load = workloads.make_from(table)
+    check(load.duration >= SHORTEST, "duration", f"be at least {SHORTEST:g} seconds in a simulation", load.duration)
+    check(load.duration <= LONGEST, "duration", f"be at most {LONGEST:g} seconds in a simulation", load.duration)
     settings = {key: value for key, value in cell.settings.items() if key != "name"}
     policy, spent = None, None
     if cell.settings["name"] != ORACLE:
@@ -191,7 +193,7 @@ def parts(cell: Cell) -> Parts:
     rails = () if cell.guards is None else guards.default(cell.min_workers, most, **cell.guards)
     target = cell.latency_target
     if target is None:
-        target = max(LEAST_TARGET, 2 * _stop(profile, profile.downtime_out))
+        target = max(LEAST_TARGET, 2 * oracle.stop(profile, profile.downtime_out))
     check(isfinite(target) and target > 0, "latency_target", "be above 0 seconds", target)
     near = reach(replace(profile, distance_cost=0.0), most, cell.seed) if cell.demand_near else can
     return Parts(profile, load, policy, rails, can, near, target, spent)
@@ -200,7 +202,7 @@ def parts(cell: Cell) -> Parts:
 def execute(cell: Cell) -> Row:
     """Make the run and measure it."""
     made_of = parts(cell)
-    profile, load = made_of.profile, made_of.load
+    load = made_of.load
     seconds = np.arange(0.5, load.duration)
     demand = made_of.demand.ideal(load.rates(seconds), cell.min_workers, cell.max_workers)
     known: dict[str, Any] = {
@@ -215,21 +217,48 @@ def execute(cell: Cell) -> Row:
         "latency_target": made_of.latency_target,
         "ideal_workers": float(demand.mean()),
     }
-    policy, first = made_of.policy, cell.initial_workers
-    if policy is None:
-        try:
-            policy = _plan(cell, made_of)
-        except ConfigError as error:
-            return _row(known | {"note": str(error)})
-        first = policy.workers(0.0)
+    if made_of.policy is None:
+        return _row(known | _oracle(cell, made_of))
     parallelism = dict(cell.parallelism) or None
-    target = SimulatedTarget(
-        profile,
-        load,
-        workers=sum(parallelism.values()) if parallelism else first,
-        parallelism=parallelism if not isinstance(policy, Scripted) else policy.reach.parallelism(first),
-        seed=cell.seed,
-    )
+    workers = sum(parallelism.values()) if parallelism else cell.initial_workers
+    return _row(known | _lived(cell, made_of, made_of.policy, workers, parallelism))
+
+
+def _oracle(cell: Cell, made_of: Parts) -> dict[str, Any]:
+    """The plan with the least reserve whose run keeps the target: what a plan with none falls behind by, it never
+    makes up for, since its workers are just enough.
+    """
+    best: dict[str, Any] = {}
+    for reserve in oracle.reserves(made_of.profile):
+        try:
+            policy = oracle.plan(
+                made_of.profile,
+                made_of.load,
+                made_of.reach,
+                fewest=cell.min_workers,
+                most=cell.max_workers,
+                latency_target=made_of.latency_target,
+                reserve=reserve,
+            )
+        except ConfigError as error:
+            return best or {"note": str(error)}
+        first = policy.workers(0.0)
+        found = _lived(cell, made_of, policy, first, made_of.reach.parallelism(first))
+        over = found["over_target"] or 0.0
+        said = f"{100 * reserve:g} % of capacity in reserve; over its target for {100 * over:.1f} % of the time"
+        if not best or over < best["over_target"]:
+            best = found | {"note": said}
+        if over <= oracle.KEPT:
+            break
+    return best
+
+
+def _lived(
+    cell: Cell, made_of: Parts, policy: Policy, workers: int, parallelism: dict[str, int] | None
+) -> dict[str, Any]:
+    """Make the run under this policy and measure it."""
+    load = made_of.load
+    target = SimulatedTarget(made_of.profile, load, workers=workers, parallelism=parallelism, seed=cell.seed)
     for at in cell.failures:
         target.fail(at)
     watch, witness = _Watch(), Witness(policy, cell.failures)
@@ -243,7 +272,7 @@ def execute(cell: Cell) -> Row:
         on_sample=witness,
     )
     watch.look(target.observe())
-    return _row(known | _measured(cell, made_of, target, watch, witness, made, policy))
+    return _measured(cell, made_of, target, watch, witness, made, policy)
 
 
 class _Watch:
@@ -353,67 +382,6 @@ def _forecast_error(made: list[Made], load: Floats, policy: Policy) -> float | N
 def _wape(pairs: list[tuple[float, float]]) -> float | None:
     total = sum(true for _, true in pairs)
     return sum(abs(expected - true) for expected, true in pairs) / total if total > 0 else None
-
-
-@dataclass
-class Scripted(Policy):
-    """The oracle's plan, carried out as written: an ordinary run then says what it is worth.
-
-    plan: workers in each tick; tick: its seconds.
-    """
-
-    name: ClassVar[str] = ORACLE
-
-    plan: tuple[int, ...] = ()
-    tick: float = ORACLE_TICK
-    reach: Reach = field(default_factory=lambda: Reach(()))
-
-    def workers(self, at: float) -> int:
-        return self.plan[min(int(at // self.tick), len(self.plan) - 1)]
-
-    def decide(self, observation: Observation) -> Decision:
-        workers = self.workers(observation.at)
-        reason = Reason("oracle.plan", f"{workers} workers, as planned with all that is to come")
-        if workers == observation.requested:
-            return Decision.hold(workers, reason)
-        return Decision(
-            workers,
-            (reason,),
-            parallelism=self.reach.parallelism(workers) or {},
-            nodes=self.reach.nodes(workers),
-        )
-
-
-def _plan(cell: Cell, made_of: Parts) -> Scripted:
-    profile, load = made_of.profile, made_of.load
-    tick = max(1.0, min(ORACLE_TICK, float(int(load.duration / 30))))
-    ticks = max(1, int(load.duration // tick))
-    rates = load.rates(np.arange(0.5, ticks * tick)).reshape(ticks, int(tick)).mean(axis=1)
-    live = profile.rescaling == "live"
-    plan = limit.oracle(
-        rates,
-        made_of.reach.capacities[: cell.max_workers],
-        tick=tick,
-        min_workers=max(cell.min_workers, made_of.reach.least),
-        max_workers=cell.max_workers,
-        latency_target=made_of.latency_target,
-        downtime_out=0.0 if live else _stop(profile, profile.downtime_out),
-        downtime_in=0.0 if live else _stop(profile, profile.downtime_in),
-        replay=0.0 if live or profile.savepoint else profile.checkpoint_interval / 2,
-    )
-    return Scripted(
-        min_workers=cell.min_workers,
-        max_workers=cell.max_workers,
-        interval=tick,
-        plan=tuple(int(n) for n in plan.workers),
-        tick=tick,
-        reach=made_of.reach,
-    )
-
-
-def _stop(profile: Profile, downtime: float) -> float:
-    """Seconds of full speed that a rescale costs: the stop, and what warming up loses."""
-    return downtime + profile.warmup * (1 - profile.warmup_speed) / 2
 
 
 def _profile(table: Mapping[str, Any]) -> Profile:

@@ -47,6 +47,12 @@ def run(
     return sorted(rows, key=lambda row: row.number)
 
 
+def check_master(master: str) -> None:
+    """A ConfigError unless this may be a Spark master; whether it is there, only trying tells."""
+    if not master.startswith(("local", "spark://", "yarn", "k8s://")):
+        raise ConfigError(f"master must be the URL of a Spark master, as spark://host:7077 or local[2], got {master!r}")
+
+
 def write(rows: Sequence[Row], path: Path) -> None:
     """The rows as Parquet: equal rows, equal bytes."""
     import pyarrow as pa
@@ -112,14 +118,13 @@ def _here(cells: Sequence[Cell], processes: int, progress: Progress) -> list[Row
 
 
 def _on_spark(cells: Sequence[Cell], master: str, progress: Progress) -> list[Row]:
-    with _context(master) as context, _watched(context, progress):
+    with _context(master) as context, _watched(context, len(cells), progress):
         texts = [cell.to_json() for cell in cells]
         try:
             made = context.parallelize(texts, len(texts)).map(make).collect()
         except Exception as error:
             last = str(error).strip().splitlines()[0]
             raise Unavailable(f"the Spark job on {master} ended without a result: {last}") from error
-    progress(len(cells))
     return [Row(**row) for row in made]
 
 
@@ -130,8 +135,7 @@ def _context(master: str) -> Iterator[SparkContext]:
 
     from penstock.java import java_home
 
-    if not master.startswith(("local", "spark://", "yarn", "k8s://")):
-        raise ConfigError(f"master must be the URL of a Spark master, as spark://host:7077 or local[2], got {master!r}")
+    check_master(master)
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings: dict[str, Any] = {
@@ -145,7 +149,7 @@ def _context(master: str) -> Iterator[SparkContext]:
     with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
         session = SparkSession.builder.config(map=settings).getOrCreate()
         try:
-            if not master.startswith("local"):
+            if not master.startswith("local[") and master != "local":  # whose executors are other processes
                 session.sparkContext.addPyFile(str(_packed(Path(directory))))
             yield session.sparkContext
         finally:
@@ -164,13 +168,14 @@ def _packed(directory: Path) -> Path:
 
 
 @contextmanager
-def _watched(context: SparkContext, progress: Progress) -> Iterator[None]:
-    """Tell how many tasks are done while somebody else waits for the job."""
+def _watched(context: SparkContext, cells: int, progress: Progress) -> Iterator[None]:
+    """Tell how many tasks are done while somebody else waits for the job; all of them once it is over."""
     over = threading.Event()
     tracker = context.statusTracker()
+    told = 0
 
     def watch() -> None:
-        told = 0
+        nonlocal told
         while not over.wait(1.0):
             for stage in tracker.getActiveStageIds():
                 info = tracker.getStageInfo(stage)
@@ -184,4 +189,5 @@ def _watched(context: SparkContext, progress: Progress) -> Iterator[None]:
         yield
     finally:
         over.set()
-        thread.join(5.0)
+        thread.join()
+    progress(cells - told)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from penstock.experiment.spec import (
 from penstock.settings import build
 from penstock.targets.simulated import Profile, profiles
 from penstock.targets.simulated import load as profile_named
+from penstock.workloads import Recorded
 
 REAL = ("cluster", "stream", "shadow")
 
@@ -121,6 +122,10 @@ def parse(text: str, name: str) -> Simulation:
     guards = build("guards", {"guards": GuardSpec}, "guards", _table(raw, "guards"))
     loads = _tables(raw, "workload")
     wanted = [with_profile(table) for table in _tables(raw, "policy")] or [{"name": DEFAULT_POLICY}]
+    for table in wanted:
+        for key in ("min_workers", "max_workers"):
+            if key in table:
+                raise ConfigError(f"policy.{key} must be given above the tables, for all alike, got {table[key]!r}")
     head = build("simulation", {"simulation": Head}, "simulation", {"name": name, **raw})
     if not loads:
         raise ConfigError("workload must be a table [workload], got nothing")
@@ -136,7 +141,7 @@ def parse(text: str, name: str) -> Simulation:
         seed=0,
         min_workers=head.min_workers,
         max_workers=most,
-        initial_workers=_first(head, profile, most, {}),
+        initial_workers=_first(head, profile, most, {}),  # of the oracle, which begins as it likes
         sample_every=head.sample_every,
         guards=asdict(guards),
         latency_target=head.latency_target,
@@ -152,12 +157,24 @@ def parse(text: str, name: str) -> Simulation:
             check(fits, "workload.peak_of_capacity", "be a number in (0, 2]", share)
         here = replace(base, group=group, workload=table, peak_share=share)
         cells += [
-            replace(here, policy=label, settings=settings) for label, settings in zip(labels, wanted, strict=True)
+            replace(here, policy=label, settings=settings, initial_workers=_first(head, profile, most, settings))
+            for label, settings in zip(labels, wanted, strict=True)
         ]
         cells.append(replace(here, policy=ORACLE, settings={"name": ORACLE}, guards=None))
     for each in cells:
         cells_module.parts(each)  # so that what is wrong is said now
-    return Simulation(head.name, text, notes, tuple(cells))
+    holes = (_holes(group, table) for group, table in zip(groups, loads, strict=True))
+    return Simulation(head.name, text, (*notes, *(hole for hole in holes if hole)), tuple(cells))
+
+
+def _holes(group: str, table: Mapping[str, Any]) -> str:
+    """That a recorded load is not known everywhere."""
+    if table.get("kind") != Recorded.kind:
+        return ""
+    own = {each.name for each in fields(Recorded) if each.init}
+    load: Recorded = build("workload", {"recorded": Recorded}, "recorded", {k: table[k] for k in own & set(table)})
+    what = f"{load.holes} rows of {load.path} have no rate: it goes straight from the last known one to the next"
+    return f"{group}: {what}." if load.holes else ""
 
 
 def _real(raw: dict[str, Any]) -> tuple[str, ...]:

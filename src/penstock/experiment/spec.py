@@ -201,6 +201,8 @@ def parse(text: str, name: str) -> Experiment:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"experiment must be valid TOML, got {error}") from None
+    if "profile" in raw:
+        raise ConfigError(f"profile must be left out of a real run (try `penstock simulate`), got {raw['profile']!r}")
     known_tables(raw, TABLES, Head)
     tables = {key: _table(raw, key) for key in TABLES if key != "shadow"}
     shadows = raw.pop("shadow", [])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10, nan
 from pathlib import Path
@@ -30,6 +30,7 @@ LIMIT = Style("#777777", "-")
 GREY = "#808080"  # is seen on white and on black
 MARKERS = "osD^vPX<>"
 
+plainly = mpl.rc_context({"text.parse_math": False})  # a policy may be called a $
 Axes = Any  # matplotlib's own stubs say no more than this about most of what is called here
 
 
@@ -75,9 +76,10 @@ def look(track: Track) -> Style:
     return style(track.policy if track.policy in STYLES else track.name)
 
 
+@plainly
 def panels(picture: Picture, path: Path) -> str:
     """Load, workers, latency and resource use: written as PNG, returned as SVG."""
-    figure, axes = _figure(12, 8, 2, 2)
+    figure, axes = draft(12, 8, 2, 2)
     (load, workers), (latency, resources) = axes
     shown = [track for track in picture.tracks if track.featured and track.workers]
     _load(load, picture.tracks)
@@ -85,15 +87,14 @@ def panels(picture: Picture, path: Path) -> str:
     _latency(latency, shown)
     _resources(resources, picture)
     figure.suptitle(picture.title, x=0.01, ha="left", fontsize=13, fontweight="bold")
-    handles = [Line2D([], [], color=s.colour, linestyle=s.line, linewidth=2.4) for s in map(look, shown)]
-    labels = [track.policy for track in shown]
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 7) or 1, frameon=False)
-    return _write(figure, path)
+    legend(figure, {track.policy: look(track) for track in shown})
+    return write(figure, path)
 
 
+@plainly
 def scatter(picture: Picture, path: Path) -> str:
     """Average workers against average latency, with the front that no policy beats: written as PNG, returned as SVG."""
-    figure, axes = _figure(9, 6, 1, 1)
+    figure, axes = draft(12, 5.5, 1, 1)
     known = [track for track in picture.tracks if track.average_workers is not None and track.latency is not None]
     marks: dict[str, int] = {}
     places: list[tuple[float, float]] = []
@@ -133,12 +134,12 @@ def scatter(picture: Picture, path: Path) -> str:
         color=GREY,
     )
     axes.set_yscale("log")
-    _decades(axes.yaxis)
+    decades(axes.yaxis)
     _name(axes, "", "average p95 latency from event to result (s)")
     axes.set_xlabel("average workers (means over seeds, bars: 95 % intervals)")
     axes.set_xlim(left=0)
     figure.suptitle(f"{picture.title}: cost against latency", x=0.01, ha="left", fontsize=12, fontweight="bold")
-    return _write(figure, path)
+    return write(figure, path)
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -162,7 +163,8 @@ def _half(interval: Interval) -> float:
     return 0.0 if interval.high is None else interval.high - interval.mean
 
 
-def _figure(width: float, height: float, rows: int, columns: int) -> tuple[Figure, Any]:
+def draft(width: float, height: float, rows: int, columns: int) -> tuple[Figure, Any]:
+    """A figure with its axes, in the look of all figures."""
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns)
@@ -213,7 +215,7 @@ def _latency(axes: Axes, tracks: Sequence[Track]) -> None:
         low = floor(log10(max(SHORTEST, min(min(track.quantiles) for track in known))))
         high = ceil(log10(max(SHORTEST, *(max(track.quantiles) for track in known))))
         axes.set_xlim(10.0**low, 10.0 ** max(high, low + 1))
-        _decades(axes.xaxis)
+        decades(axes.xaxis)
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("p95 latency from event to result (s)")
 
@@ -252,21 +254,36 @@ def _name(axes: Axes, title: str, label: str) -> None:
     axes.set_ylabel(label)
 
 
-def _decades(axis: Any) -> None:
-    axis.set_major_locator(LogLocator(subs=(1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+def decades(axis: Any) -> None:
+    """Ticks of a logarithmic axis, written out: powers of ten, and what is between where there are few of them."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 300 * low else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
-def _write(figure: Figure, path: Path) -> str:
+def legend(figure: Figure, looks: Mapping[str, Style]) -> None:
+    """What is drawn in which colour and kind of line, below all panels."""
+    handles = [Line2D([], [], color=s.colour, linestyle=s.line, linewidth=2.4) for s in looks.values()]
+    columns = min(len(looks), 7) or 1
+    figure.legend(handles, list(looks), loc="outside lower center", ncols=columns, frameon=False)
+
+
+def write(figure: Figure, path: Path) -> str:
+    """Written as PNG, returned as SVG that is part of a page."""
     try:
         figure.savefig(path, dpi=DPI, format="png", facecolor="white")
     except OSError as error:
         raise ConfigError(f"picture must be a file that can be written, got {str(path)!r}: {error.strerror}") from None
+    return svg(figure, path.stem)
+
+
+def svg(figure: Figure, name: str) -> str:
+    """As part of a page, on which no other figure has this name."""
     text = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.stem}):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return inline(text.getvalue(), path.stem)
+    return inline(text.getvalue(), name)
 
 
 def inline(svg: str, prefix: str) -> str:
@@ -275,4 +292,5 @@ def inline(svg: str, prefix: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{prefix}-", svg)
-    return svg.replace("#000000", "currentColor").strip()
+    # What is black has no fill of its own in matplotlib's SVG: it takes that of the document.
+    return svg.replace("<svg ", '<svg fill="currentColor" ', 1).replace("#000000", "currentColor").strip()

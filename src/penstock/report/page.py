@@ -28,8 +28,9 @@ figure svg text { fill: currentColor; }
 table { border-collapse: collapse; font-size: 0.88rem; margin: 1rem 0; }
 caption { text-align: left; font-weight: 600; padding: 0.3rem 0; }
 th, td { padding: 0.25rem 0.8rem 0.25rem 0; text-align: right; border-bottom: 1px solid var(--line);
-  white-space: nowrap;  font-variant-numeric: tabular-nums; vertical-align: top; }
+  white-space: nowrap; font-variant-numeric: tabular-nums; vertical-align: top; }
 th.word, td.word { text-align: left; white-space: normal; }
+th.word:first-child, td.word:first-child { white-space: nowrap; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
 """
 
@@ -136,6 +137,15 @@ def share(value: float | None) -> str:
     ('26 %', 'unknown')
     """
     return "unknown" if value is None else f"{100 * value:.0f} %"
+
+
+def times(value: float | None) -> str:
+    """A multiple.
+
+    >>> times(1.256), times(None)
+    ('1.26 ×', 'unknown')
+    """
+    return "unknown" if value is None else f"{value:.2f} ×"
 
 
 def mean(interval: Interval | None, digits: int = 2) -> str:

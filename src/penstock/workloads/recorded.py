@@ -54,19 +54,21 @@ class Recorded(Load):
     skip: float = 0.0
     length: float | None = None
     duration: float = field(init=False)
+    holes: int = field(init=False, compare=False)  # rows without a time or a value
     _times: NDArray[np.float64] = field(init=False, repr=False, compare=False)
     _rates: NDArray[np.float64] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         per, unit = _seconds("per", self.per), _seconds("unit", self.unit)
         check(math.isfinite(self.skip) and self.skip >= 0, "skip", "be 0 seconds or more", self.skip)
-        times, rates = _known_rows(Path(self.path), self.time, self.value, unit)
+        times, rates, holes = _known_rows(Path(self.path), self.time, self.value, unit)
         left = float(times[-1]) - self.skip
         check(left > 0, "skip", f"be below the {times[-1]:g} s that {self.path} lasts", self.skip)
         if self.length is not None:
             check_above_zero("length", self.length)
             check(self.length <= left, "length", f"be at most the {left:g} s that are there", self.length)
         object.__setattr__(self, "duration", left if self.length is None else float(self.length))
+        object.__setattr__(self, "holes", holes)
         object.__setattr__(self, "_times", times - self.skip)
         object.__setattr__(self, "_rates", rates / per)
 
@@ -94,8 +96,11 @@ def _seconds(field: str, given: float | str) -> float:
     return UNITS[word]
 
 
-def _known_rows(path: Path, time: str, value: str, unit: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Seconds since the first row, and values, of the rows that have both; numbers of time are in units of `unit`."""
+def _known_rows(path: Path, time: str, value: str, unit: float) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Seconds since the first row, and values, of the rows that have both, and how many have not.
+
+    Numbers of time are in units of `unit`.
+    """
     table = _read(path)
     for name in (time, value):
         check(name in table.column_names, "column", f"be one of {', '.join(table.column_names)} ({path})", name)
@@ -109,7 +114,7 @@ def _known_rows(path: Path, time: str, value: str, unit: float) -> tuple[NDArray
         before, after = times[late[0]], times[late[0] + 1]
         raise ConfigError(f"{time} must increase from row to row ({path}), got {after:g} s after {before:g} s")
     check(bool((values >= 0).all()), value, f"be 0 or more ({path})", float(values.min()))
-    return times, values
+    return times, values, int((~known).sum())
 
 
 def _read(path: Path) -> pa.Table:

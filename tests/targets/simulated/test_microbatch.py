@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.targets.simulated import Profile, SimulatedTarget, load
-from penstock.workloads import Constant
+from penstock.workloads import Constant, Step
 
 PLAIN = Profile(
     "microbatch", 1000.0, rescaling="live", trigger=3.0, batch_fixed=0.5, cpu_noise=0.0, idle_cpu=0.0, latency_base=0.0,
@@ -31,6 +31,24 @@ def test_a_quiet_job_runs_a_batch_per_trigger() -> None:
     assert seen.latency == pytest.approx(0.95 * 3 + 1.25, abs=0.01)
     assert seen.processed_rate == pytest.approx(500, rel=0.11)
     assert seen.cpu == pytest.approx(0.25, abs=0.02)
+
+
+def test_rates_and_cpu_are_of_whole_batches() -> None:
+    """A window of ten seconds holds three batches or four; what is shown must not jump between the two."""
+    target = SimulatedTarget(
+        replace(PLAIN, rate_window=10.0, cpu_window=10.0), Constant(level=500, duration=300), workers=2
+    )
+    target.clock.sleep(300)
+    seen = target.between(20, 300, 1)
+    assert [o.processed_rate for o in seen] == pytest.approx([500.0] * len(seen), rel=0.01)
+    assert [o.cpu for o in seen] == pytest.approx([0.25] * len(seen), abs=0.03)
+    assert target.between(0, 2, 1)[0].processed_rate is None
+
+
+def test_when_nothing_comes_nothing_is_processed_and_that_is_known() -> None:
+    target = SimulatedTarget(PLAIN, Step(steps=((0, 500), (60, 0)), duration=200), workers=2)
+    target.clock.sleep(200)
+    assert target.observe().processed_rate == 0
 
 
 def test_a_busy_job_runs_one_batch_after_another_up_to_its_limit() -> None:

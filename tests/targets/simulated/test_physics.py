@@ -112,6 +112,16 @@ def test_a_seed_is_a_run_however_it_is_looked_at(profile: Profile) -> None:
         assert np.array_equal(getattr(first, name), getattr(second, name), equal_nan=True), name
 
 
+@settings(max_examples=20, deadline=None)
+@given(jobs, loads, changes, st.integers(0, 5))
+def test_the_same_seed_is_the_same_run(profile: Profile, load: Steps, changes: dict[int, int], seed: int) -> None:
+    first, second = (
+        watch(SimulatedTarget(profile, load, workers=3, seed=seed), 160, changes).series() for _ in range(2)
+    )
+    for name in ("input_rate", "processed_rate", "backlog", "p50", "p95", "p99", "cpu", "workers", "up"):
+        assert np.array_equal(getattr(first, name), getattr(second, name), equal_nan=name != "up"), name
+
+
 def test_another_seed_is_another_run() -> None:
     profile = load("flink-wordcount")
     one, other = (

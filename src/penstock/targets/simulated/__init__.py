@@ -12,7 +12,7 @@ Pages to read first: docs/simulator.md. `Profile` has every quantity with its un
 
 from __future__ import annotations
 
-from penstock.targets.simulated.agreement import Agreement, Fed, Run, agree, feed, fit
+from penstock.targets.simulated.agreement import Agreement, Fed, Points, Run, agree, compare, feed, fit
 from penstock.targets.simulated.clock import SimulatedClock
 from penstock.targets.simulated.dataflow import capacity
 from penstock.targets.simulated.profile import Profile, Stage, load, profile_of, profiles
@@ -23,6 +23,7 @@ __all__ = [
     "Agreement",
     "Fed",
     "Made",
+    "Points",
     "Profile",
     "Run",
     "Series",
@@ -31,6 +32,7 @@ __all__ = [
     "Stage",
     "agree",
     "capacity",
+    "compare",
     "feed",
     "fit",
     "load",

@@ -1,13 +1,15 @@
 """Is it like the real thing? Recorded load and worker counts in, and what comes out beside what was measured.
 
-`fit` calibrates physical quantities on some runs, `feed` lets the simulator live through others, and `agree` says how
-far apart they are. Only what the experiment was given goes in: load, worker counts, the instants of injected failures.
+`fit` calibrates physical quantities on some runs, `feed` lets the simulator live through others, and `compare` and
+`agree` say how far apart they are. Only what the experiment was given goes in: load, worker counts, the instants of
+injected failures, and what waited when the recording began.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +29,7 @@ class Run:
     """A recorded run: equally spaced rows; NaN where nothing was measured.
 
     every: seconds from row to row.
-    load, throughput: records/s. backlog: records. latency: seconds. cpu: 0..1. Those not recorded are empty.
+    load, throughput: records/s. backlog: records. latency: seconds. cpu: 0..1.
     failures: seconds after the start at which a worker was lost.
     """
 
@@ -40,6 +42,13 @@ class Run:
     latency: Floats
     cpu: Floats
     failures: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        check(self.every >= 1, "every", "be at least 1 second, which is the tick", self.every)
+        check(len(self.load) >= 2, "load", "have at least two rows", len(self.load))
+        for name in ("workers", "throughput", "backlog", "latency", "cpu"):
+            rows = len(getattr(self, name))
+            check(rows == len(self.load), name, f"have as many rows as the load ({len(self.load)})", rows)
 
     def changed(self) -> list[int]:
         """The rows that show another number of workers than the row before."""
@@ -65,16 +74,29 @@ class Fed:
     cpu: Floats
 
 
+@dataclass(frozen=True)
+class Points:
+    """A simulated run beside the recorded one, row by row; empty where nothing was recorded.
+
+    throughput, cpu: the absolute error as a share of what was recorded.
+    backlog, latency: whether both are within a factor of ten.
+    """
+
+    throughput: Floats
+    cpu: Floats
+    backlog: NDArray[np.bool_]
+    latency: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far a simulated run is from the recorded one; None where nothing was recorded.
+    """How far simulated runs are from recorded ones; None where nothing was recorded.
 
     throughput, cpu: median over rows of the absolute error as a share of what was recorded.
     backlog, latency: share of rows within a factor of ten.
     """
 
-    name: str
-    throughput: float
+    throughput: float | None
     cpu: float | None
     backlog: float | None
     latency: float | None
@@ -95,26 +117,27 @@ class _Recorded:
         return np.interp(ts, self._times, self._rates)
 
 
-def feed(
-    profile: Profile,
-    load_series: Sequence[float] | Floats,
-    worker_series: Sequence[float] | Floats,
-    seed: int = 0,
-    *,
-    every: float = 15.0,
-    failures: Iterable[float] = (),
-) -> Fed:
+def feed(profile: Profile, run: Run, seed: int = 0) -> Fed:
     """Throughput, backlog, latency and CPU, as metrics show them, under a recorded load and recorded worker counts.
 
-    A recorded count shows workers that are there, so the start-up of the profile does not apply.
+    A recorded count shows workers that are there, so the start-up of the profile does not apply. What waited when the
+    recording began is where the simulation begins, too.
     """
-    load, workers = np.asarray(load_series, dtype=np.float64), whole(np.asarray(worker_series, dtype=np.float64))
-    check(len(load) == len(workers) >= 2, "worker_series", f"have as many rows as the load ({len(load)})", len(workers))
-    check(bool(np.isfinite(load).any()), "load_series", "have a known value", "none")
+    load, workers, every = run.load.copy(), whole(run.workers), run.every
+    full = min(ceil(profile.rate_window / every), len(load) - 1)
+    load[:full] = np.nan  # a mean over a window that is not full yet counts from zero: it says too little
+    check(bool(np.isfinite(load).any()), "load", "have a known value", "none")
     late = profile.rate_window / 2 + profile.metric_delay
-    job = replace(profile, startup=0.0, max_workers=max(profile.max_workers, int(workers.max())))
-    target = SimulatedTarget(job, _Recorded(load, every, late), workers=int(workers[0]), seed=seed)
-    for at in failures:
+    first = run.backlog[: full + 1]
+    waits = float(np.nanmax(first)) - profile.backlog_floor if np.isfinite(first).any() else 0.0
+    target = SimulatedTarget(
+        replace(profile, startup=0.0, max_workers=max(profile.max_workers, int(workers.max()))),
+        _Recorded(load, every, late),
+        workers=int(workers[0]),
+        seed=seed,
+        backlog=max(0.0, waits),
+    )
+    for at in run.failures:
         target.fail(at)
     found = np.full((4, len(load)), np.nan)
     half = every // 2
@@ -133,14 +156,26 @@ def feed(
     return Fed(*found)
 
 
-def agree(run: Run, fed: Fed) -> Agreement:
-    """How far they are apart."""
-    return Agreement(
-        run.name,
-        _error(run.throughput, fed.throughput) or 0.0,
+def compare(run: Run, fed: Fed) -> Points:
+    """A simulated run beside the recorded one, row by row."""
+    few = max(1.0, float(np.nanmean(run.load)) * LEAST_LATENCY)
+    return Points(
+        _error(run.throughput, fed.throughput),
         _error(run.cpu, fed.cpu),
-        _alike(run.backlog, fed.backlog, max(1.0, float(np.nanmean(run.load)) * LEAST_LATENCY)),
+        _alike(run.backlog, fed.backlog, few),
         _alike(run.latency, fed.latency, LEAST_LATENCY),
+    )
+
+
+def agree(*points: Points) -> Agreement:
+    """How far they are apart, over all rows of one run or several."""
+
+    def over(name: str, what: Callable[[Floats], np.float64]) -> float | None:
+        rows = np.concatenate([np.zeros(0), *(getattr(each, name) for each in points)])
+        return float(what(rows)) if len(rows) else None
+
+    return Agreement(
+        over("throughput", np.median), over("cpu", np.median), over("backlog", np.mean), over("latency", np.mean)
     )
 
 
@@ -148,20 +183,29 @@ def fit(profile: Profile, runs: Sequence[Run], rounds: int = 3) -> Profile:
     """The profile with capacity, CPU, downtimes and warm-up as these runs show them.
 
     A first guess comes from the rows themselves: capacity from those in which the job is behind, CPU from a straight
-    line over utilisation, downtimes from what a stop left unread. Then each quantity is moved up and down, in steps
-    that halve with each round, as long as that brings the simulated runs nearer to the recorded ones.
+    line over utilisation, downtimes from what a stop left unread. From there, and from the profile as it is, each
+    quantity is moved up and down as long as that brings the simulated runs nearer to the recorded ones. The better of
+    the two goes on, in steps that halve with each round.
     """
-    best = _fit_downtime(_fit_cpu(_fit_capacity(profile, runs), runs), runs)
-    least = _loss(best, runs)
-    for finer in range(rounds):
-        for name, step in _STEPS.items():
-            for sign in (1, -1):
-                while (tried := _moved(best, name, sign * step / 2**finer)) is not None:
-                    loss = _loss(tried, runs)
-                    if loss >= least - 1e-6:
-                        break
-                    best, least = tried, loss
+    guessed = _fit_downtime(_fit_cpu(_fit_capacity(profile, runs), runs), runs)
+    first = [_nearer(start, runs, 1.0) for start in dict.fromkeys((profile, guessed))]
+    best, _ = min(first, key=lambda pair: pair[1])
+    for finer in range(1, rounds):
+        best, _ = _nearer(best, runs, 1 / 2**finer)
     return best
+
+
+def _nearer(best: Profile, runs: Sequence[Run], scale: float) -> tuple[Profile, float]:
+    """One quantity after the other moved by steps of this scale, and how far from the runs that leaves it."""
+    least = _loss(best, runs)
+    for name, step in _STEPS.items():
+        for sign in (1, -1):
+            while (tried := _moved(best, name, sign * step * scale)) is not None:
+                loss = _loss(tried, runs)
+                if loss >= least - 1e-6:
+                    break
+                best, least = tried, loss
+    return best, least
 
 
 # How far to move at first: as a share of the quantity, or, for those of 0..1, outright.
@@ -180,6 +224,8 @@ _STEPS = {
     "behind_speed": 0.2,
     "burst": 0.5,
     "backlog_floor": 0.5,
+    "batch_fixed": 0.3,
+    "batch_task": 0.3,
 }
 _SHARES = ("exponent", "idle_cpu", "full_cpu", "warmup_speed", "warmup_cpu", "behind_speed")
 
@@ -198,8 +244,8 @@ def _moved(profile: Profile, name: str, step: float) -> Profile | None:
 def _loss(profile: Profile, runs: Sequence[Run]) -> float:
     total = 0.0
     for run in runs:
-        found = agree(run, feed(profile, run.load, run.workers, every=run.every, failures=run.failures))
-        total += found.throughput / 0.1 + (found.cpu or 0.0) / 0.15
+        found = agree(compare(run, feed(profile, run)))
+        total += (found.throughput or 0.0) / 0.1 + (found.cpu or 0.0) / 0.15
         total += sum((1 - share) / 0.1 for share in (found.backlog, found.latency) if share is not None)
     return total / len(runs)
 
@@ -222,9 +268,7 @@ def _fit_capacity(profile: Profile, runs: Sequence[Run]) -> Profile:
 def _fit_cpu(profile: Profile, runs: Sequence[Run]) -> Profile:
     uses, cpus = [], []
     for run in runs:
-        if not len(run.cpu):  # not recorded
-            continue
-        known = run.settled() & np.isfinite(run.cpu) & (run.workers >= 1)
+        known = run.settled() & np.isfinite(run.cpu) & np.isfinite(run.throughput) & (run.workers >= 1)
         use = run.throughput[known] / (profile.capacity * run.workers[known] ** profile.exponent)
         uses += np.minimum(use, 1.0).tolist()
         cpus += run.cpu[known].tolist()
@@ -236,18 +280,21 @@ def _fit_cpu(profile: Profile, runs: Sequence[Run]) -> Profile:
 
 
 def _fit_downtime(profile: Profile, runs: Sequence[Run]) -> Profile:
+    if profile.rescaling == "live":  # nothing stops
+        return profile
     out: list[float] = []
     back: list[float] = []
     failed: list[float] = []
     for run in runs:
         counts = whole(run.workers)
-        if len(run.backlog):
-            for row in run.changed():
-                after = run.backlog[row : row + round(60 / run.every)]
-                if row < 2 or run.latency[row - 2] > 1 or not len(after):
-                    continue
-                seconds = (float(np.nanmax(after)) - float(run.backlog[row - 2])) / max(1.0, float(run.load[row]))
-                (out if counts[row] > counts[row - 1] else back).append(seconds)
+        for row in run.changed():
+            after = run.backlog[row : row + round(60 / run.every)]
+            if row < 2 or not run.latency[row - 2] <= 1 or np.isnan(after).all():
+                continue
+            seconds = (float(np.nanmax(after)) - float(run.backlog[row - 2])) / max(1.0, float(run.load[row]))
+            if not np.isfinite(seconds):
+                continue
+            (out if counts[row] > counts[row - 1] else back).append(seconds)
         failed += [unread(run, at) for at in run.failures]
     replayed = 0.0 if profile.savepoint else profile.checkpoint_interval / 2
     changed = {}
@@ -277,24 +324,26 @@ def whole(workers: Floats) -> Floats:
     """Worker counts without gaps and without the zeros of a cluster that was not looked at in time."""
     known = workers.copy()
     known[~(known >= 1)] = np.nan
-    check(bool(np.isfinite(known).any()), "worker_series", "have a count of 1 or more", "none")
+    check(bool(np.isfinite(known).any()), "workers", "have a count of 1 or more", "none")
     last = known[np.isfinite(known)][0]
     for row in range(len(known)):
         last = known[row] = known[row] if np.isfinite(known[row]) else last
     return known
 
 
-def _error(recorded: Floats, simulated: Floats) -> float | None:
-    if not len(recorded):
-        return None
+def _error(recorded: Floats, simulated: Floats) -> Floats:
+    if not np.isfinite(recorded).any():
+        return np.zeros(0)
     known = np.isfinite(recorded) & np.isfinite(simulated)
     least = 0.05 * float(np.nanmedian(recorded))  # a share of next to nothing says nothing
-    return float(np.median(np.abs(simulated[known] - recorded[known]) / np.maximum(recorded[known], least)))
+    found: Floats = np.abs(simulated[known] - recorded[known]) / np.maximum(recorded[known], max(least, 1e-12))
+    return found
 
 
-def _alike(recorded: Floats, simulated: Floats, least: float) -> float | None:
-    if not len(recorded):
-        return None
+def _alike(recorded: Floats, simulated: Floats, least: float) -> NDArray[np.bool_]:
+    if not np.isfinite(recorded).any():
+        return np.zeros(0, dtype=bool)
     known = np.isfinite(recorded) & np.isfinite(simulated)
     ratio = np.maximum(simulated[known], least) / np.maximum(recorded[known], least)
-    return float((np.abs(np.log10(ratio)) <= 1).mean())
+    alike: NDArray[np.bool_] = np.abs(np.log10(ratio)) <= 1
+    return alike

@@ -10,11 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from math import ceil, isnan
+from typing import Any
 
 import numpy as np
 
 from penstock.core import Batch, Node, Observation, Operator, Reason, Worker
-from penstock.targets.simulated.dataflow import Layout, nodes, ratios, upstream
+from penstock.targets.simulated.dataflow import Floats, Layout, nodes, ratios, upstream
 from penstock.targets.simulated.engine import Engine
 from penstock.targets.simulated.history import Span
 from penstock.targets.simulated.profile import Stage
@@ -61,13 +62,15 @@ class Meter:
         )
         there = (seen > low).tolist()
         rates = ((h.worked[seen] - h.worked[low]) / whole).tolist()
+        if self._engine.profile.engine == "microbatch":
+            rates = self._by_batches(seen)[2].tolist()
         uses = ((h.use[seen] - h.use[low]) / length).tolist()
         fulls = ((h.full[seen] - h.full[low]) / length).tolist()
         cpus = self._cpus(span, seen)
         latencies = self._latencies(span, seen)
         fleet, dataflow, places = self._fleet(span, ticks), self._dataflow(span.layout), self._places(span.layout.nodes)
         for i, tick in enumerate(ticks):
-            rate = rates[i] if there[i] else None
+            rate = _known(rates[i]) if there[i] else None
             yield Observation(
                 at=self._start + tick,
                 workers=span.workers,
@@ -102,11 +105,42 @@ class Meter:
 
     def _cpus(self, span: Span, seen: np.ndarray[tuple[int], np.dtype[np.int_]]) -> list[list[float]]:
         h, columns = self._engine.history, span.layout.columns
-        high = seen[:, None]
-        low = np.minimum(np.maximum(np.maximum(high - self._cpu, 0), np.array(span.since)[None, :]), high)
+        high, first = seen[:, None], np.maximum(seen - self._cpu, 0)[:, None]
+        if self._engine.profile.engine == "microbatch":
+            begin, end, rates = self._by_batches(seen)
+            told = (~np.isnan(rates) & (seen - end <= self._cpu))[:, None]
+            high, first = np.where(told, end[:, None], high), np.where(told, begin[:, None], first)
+        low = np.minimum(np.maximum(first, np.array(span.since)[None, :]), high)
         mean = (h.cpu[high, columns] - h.cpu[low, columns]) / np.maximum(high - low, 1)
         found: list[list[float]] = np.where(high > low, mean, np.nan).tolist()
         return found
+
+    def _by_batches(
+        self, seen: np.ndarray[tuple[int], np.dtype[np.int_]]
+    ) -> tuple[np.ndarray[Any, np.dtype[np.int_]], np.ndarray[Any, np.dtype[np.int_]], Floats]:
+        """From which tick to which the last batches lasted that fill the window, and records/s over them; NaN if none.
+
+        Offsets move at the end of a batch, so that is where the window ends and begins, as on the Spark target: one
+        that begins anywhere would hold now three batches, now four.
+        """
+        batches = self._engine.history.batches
+        last = bisect_right(batches, float(seen[0]), key=_ended)
+        edge = batches[last - 1].ended_at - self._rate if last else 0.0
+        first = max(0, bisect_right(batches, edge, key=_ended) - 1)
+        kept = batches[first : bisect_right(batches, float(seen[-1]), key=_ended)]
+        if not kept:
+            return seen, seen, np.full(len(seen), np.nan)
+        ends = np.array([batch.ended_at for batch in kept])
+        done = np.cumsum([batch.records for batch in kept])
+        high = np.searchsorted(ends, seen, side="right") - 1
+        known = np.maximum(high, 0)
+        low = np.maximum(np.searchsorted(ends, ends[known] - self._rate, side="right") - 1, 0)
+        seconds = np.where((high >= 0) & (ends[known] > ends[low]), ends[known] - ends[low], np.nan)
+        rates = (done[known] - done[low]) / seconds
+        begin, end = (np.minimum(np.ceil(ends[place]).astype(np.int_), seen) for place in (low, known))
+        idle = seen - ends[known] > self._rate  # nothing came, so nothing was done: known, not missing
+        waits = self._engine.history.arrived[seen] - self._engine.history.position[seen] >= 1
+        return begin, end, np.where(idle & ~waits & (high >= 0), 0.0, rates)
 
     def _latencies(self, span: Span, seen: np.ndarray[tuple[int], np.dtype[np.int_]]) -> list[float]:
         h = self._engine.history
@@ -199,7 +233,7 @@ class Meter:
 
     def _last_batch(self, tick: int) -> Batch | None:
         batches = self._engine.history.batches
-        place = bisect_right(batches, float(tick), key=lambda batch: batch.ended_at) if batches else 0
+        place = bisect_right(batches, float(tick), key=_ended) if batches else 0
         if not place:
             return None
         last = batches[place - 1]
@@ -213,6 +247,10 @@ class Meter:
         told = tuple(reason for _, reason in events[self._told : until])
         self._told = max(self._told, until)
         return told
+
+
+def _ended(batch: Batch) -> float:
+    return batch.ended_at
 
 
 def _known(value: float) -> float | None:

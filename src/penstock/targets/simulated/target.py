@@ -47,6 +47,7 @@ class SimulatedTarget:
     workload: the load; its t is 0 at the start.
     workers: how many run at first; with operators that scale apart, one instance each unless parallelism says more.
     seed: another seed, another run: keys, speeds, downtimes, noise.
+    backlog: records that wait at the start already; they count as having come just then.
     clock: the time that the job lives in; unset: one of its own.
     """
 
@@ -58,8 +59,10 @@ class SimulatedTarget:
         workers: int = 1,
         parallelism: dict[str, int] | None = None,
         seed: int = 0,
+        backlog: float = 0.0,
         clock: SimulatedClock | None = None,
     ) -> None:
+        check(isfinite(backlog) and backlog >= 0, "backlog", "be 0 records or more", backlog)
         self.profile = load(profile) if isinstance(profile, str) else profile
         self.clock = clock or SimulatedClock()
         self._start = self.clock.now()
@@ -68,6 +71,7 @@ class SimulatedTarget:
         plan = Plan(workers, parallelism or {})
         kind = Microbatch if self.profile.engine == "microbatch" else Continuous
         self._engine: Engine = kind(self.profile, workload, plan, seed)
+        self._engine.history.arrived[0] = backlog
         self._meter = Meter(self._engine, self._start)
 
     def observe(self) -> Observation:
