@@ -163,13 +163,13 @@ class Meter:
         """What makes the operators of one tick."""
         profile = self._engine.profile
         slowest = min(layout.operator_limits, key=lambda name: layout.operator_limits[name])
-        behind = upstream(profile, slowest)
+        behind, power = upstream(profile, slowest), profile.busy_power
         rows: list[tuple[Stage, int, float, float, bool, float]] = []
         for stage in profile.operators:
             relative = layout.operator_limits[slowest] / layout.operator_limits[stage.name]
             part = stage.cost if profile.engine == "microbatch" else relative
             count = layout.parallelism[stage.name]
-            busy = profile.busy_ceiling * part * layout.balance[stage.name]
+            busy = profile.busy_ceiling * part * layout.balance[stage.name] * count**-profile.busy_decline
             waiting = stage.buffer * count if stage.name == slowest else 0.0
             rows.append((stage, count, self._ratios[stage.name], busy, stage.name in behind, waiting))
 
@@ -178,8 +178,8 @@ class Meter:
                 return tuple(Operator(stage.name, count, downstream=stage.downstream) for stage, count, *_ in rows)
             found = []
             for stage, count, ratio, share, held, waiting in rows:
-                came, busy = rate * ratio, min(1.0, use * share)
-                pressure = full * (1 - busy) if held else 0.0
+                came, busy = rate * ratio, min(1.0, use**power * share)
+                pressure = full * profile.backpressure_share * (1 - busy) if held else 0.0
                 out, idle = came * stage.selectivity, max(0.0, 1 - busy - pressure)
                 name, queue = stage.name, full * waiting
                 found.append(Operator(name, count, came, out, busy, pressure, idle, queue, stage.downstream))
