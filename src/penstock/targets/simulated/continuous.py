@@ -83,7 +83,8 @@ class Continuous(Engine):
         t, cold = self.history.ticks, ceil(self.profile.warmup)
         self.running, self.born = True, t
         for name, unit in self.units.items():
-            unit.warm = t + cold
+            if unit.ready is None or not self.profile.stays_warm:
+                unit.warm = t + cold
             if not self.profile.cpu_through_restart:
                 unit.since = t
             if unit.ready is None:

@@ -95,6 +95,7 @@ class Profile:
     detection: seconds until a lost worker is noticed.
     warmup: seconds until a worker, or a restarted job, is at full speed.
     warmup_speed: its speed at first, as a share; it rises in a straight line.
+    stays_warm: a restart leaves workers that were there before warm; only new ones are cold.
     warmup_cpu: CPU that warming takes at first on top; it falls in a straight line.
     behind_speed: speed, as a share, of a job far behind: old records come from disk, and windows and state swell.
     behind_after: seconds behind at which half of that slowdown is reached.
@@ -162,6 +163,7 @@ class Profile:
     detection: float = 20.0
     warmup: float = 0.0
     warmup_speed: float = 1.0
+    stays_warm: bool = False
     warmup_cpu: float = 0.0
     behind_speed: float = 1.0
     behind_after: float = 60.0
