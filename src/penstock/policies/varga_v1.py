@@ -2,8 +2,8 @@
 
 Varga, Balassi and Kiss, "Towards autoscaling of Apache Flink jobs", 2021, as run by Koper (TU Delft 2022, sec. 3.3):
 utilisation (1 - idle time) and, while the lag is above a threshold, the change of the lag relative to what is consumed.
-Whose lag is open: Eq. 3.2 adds up all partitions, while fig. 3.3 configures a metric of each pod, which HPA averages, and
-the thesis' recorded runs scale down with more than the threshold waiting in all, as only the latter does (`lag_of`).
+Whose lag (`lag_of`) is open: Eq. 3.2 adds up all partitions, while fig. 3.3 configures a metric of each pod, which HPA
+averages; the thesis' recorded runs scale down with more than the threshold waiting in all, as only the latter does.
 Without a rest after a rescale the lag of the rescale itself scales it back up (sec. 5.9): see varga-v2.
 """
 

@@ -112,18 +112,21 @@ class Continuous(Engine):
             use = np.where(most > 0, done / most, 0.0)
         full = use > 0.999
         # A ceiling that is not reached leaves no mark: an operator is busy with what it does.
-        h.use[t + 1 : t + ticks + 1] = h.use[t] + np.cumsum(np.where(full, use, use * self._below_ceiling(most, limits)))
+        h.use[t + 1 : t + ticks + 1] = h.use[t] + np.cumsum(
+            np.where(full, use, use * self._below_ceiling(most, limits))
+        )
         h.full[t + 1 : t + ticks + 1] = h.full[t] + np.cumsum(full)
         # What distance takes away is spent waiting, but what the busiest unit does at its limit is all it can.
         spent = np.minimum(1.0, (done[:, None] + self.layout.toll * use[:, None]) / limits)
         self.spend(ticks, spent + self.profile.ceiling_cpu * full[:, None] * (1 - spent))
         self._age(ticks, done, use)
 
-    def _below_ceiling(self, most: Floats, limits: Floats) -> Floats | float:
+    def _below_ceiling(self, most: Floats, limits: Floats) -> Floats:
         """The pace as a share of what it would be without the ceiling."""
         if not self.profile.ceiling:
-            return 1.0
-        return most / np.maximum(limits.min(axis=1) - self.layout.toll, most)
+            return np.ones(1)
+        share: Floats = most / np.maximum(limits.min(axis=1) - self.layout.toll, np.maximum(most, 1e-9))
+        return share
 
     def _vigour(self) -> float:
         """Speed left to a job that is behind, as a share; looked up once per stretch of ticks."""

@@ -63,7 +63,7 @@ class Profile:
     max_workers: the most workers of the published setting; more are refused.
     exponent: n workers together do n to this power times what one does; 1: no loss to coordination.
     ceiling: records/s that the job never exceeds, whatever its workers: brokers, network, shared cores; 0: none.
-    ceiling_cpu: share of what the ceiling leaves a worker idle that is spent all the same, as on cores shared with others.
+    ceiling_cpu: share of the CPU that the ceiling leaves idle which is spent all the same, as on cores that are shared.
     speed_spread: standard deviation of the workers' speeds around 1 (unequal nodes).
     idle_cpu: CPU of a worker with nothing to do.
     full_cpu: CPU of the busiest worker when the job can do no more; below 1 where something else is the limit.
