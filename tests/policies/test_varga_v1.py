@@ -164,6 +164,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no target": ({"target_lag_change": 0}, r"target_lag_change must be in \(0, 1\], got 0"),
     "negative": ({"lag_threshold": -1}, "lag_threshold must be 0 or more, got -1"),
     "no window": ({"window": 0}, "window must be above 0 seconds, got 0"),
+    "whose lag": ({"lag_of": "pod"}, "lag_of must be job or worker, got 'pod'"),
 }
 
 
