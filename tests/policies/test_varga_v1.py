@@ -73,6 +73,24 @@ DECISIONS: dict[str, tuple[dict[str, Any], list[Observation], int | None, str]] 
     "lag below its threshold asks for nothing": (NOW, [seen(0, 0.9, 1000), seen(1, 0.9, 40_000)], 1, "_below"),
     "steady lag keeps what runs": (NOW, [seen(0, 0.9, 60_000), seen(1, 0.9, 60_000)], 4, "varga.fits"),
     "shrinking lag does not": (NOW, [seen(0, 0.9, 90_000), seen(1, 0.9, 85_000)], 2, "_below"),
+    "steady lag that is little for each worker does not keep them": (
+        {**NOW, "lag_of": "worker"},
+        [seen(0, 0.9, 60_000), seen(1, 0.9, 60_000)],
+        1,
+        "_below",
+    ),
+    "much for each worker does": (
+        {**NOW, "lag_of": "worker"},
+        [seen(0, 0.9, 240_000), seen(1, 0.9, 240_000)],
+        4,
+        "varga.fits",
+    ),
+    "and asks for more when it grows": (
+        {"lag_of": "worker"},
+        [seen(0, 0.45, 240_000), seen(1, 0.45, 248_000)],
+        8,
+        "lag.above_target",
+    ),
     "a target below 1 adds reserve": (
         {"target_lag_change": 0.8},
         [seen(0, 0.5, 60_000), seen(1, 0.5, 60_000)],
@@ -146,6 +164,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no target": ({"target_lag_change": 0}, r"target_lag_change must be in \(0, 1\], got 0"),
     "negative": ({"lag_threshold": -1}, "lag_threshold must be 0 or more, got -1"),
     "no window": ({"window": 0}, "window must be above 0 seconds, got 0"),
+    "whose lag": ({"lag_of": "pod"}, "lag_of must be job or worker, got 'pod'"),
 }
 
 

@@ -106,7 +106,7 @@ def test_a_failure_does_not_bring_lost_records_back() -> None:
 
 def test_records_cost_less_while_instances_have_time_to_spare() -> None:
     """Four instances at a quarter of what they can do: busy for a ninth of the time if busy time goes by its power."""
-    shared = replace(PLAIN, busy_exponent=1.5)
+    shared = replace(PLAIN, busy_power=1.5)
     full, idle = started(shared, 900.0, work=4, seconds=60), started(shared, 100.0, work=4, seconds=60)
     assert work(full).busy == pytest.approx(1.0)
     assert work(idle).busy == pytest.approx(0.25**1.5)
@@ -116,7 +116,7 @@ def test_records_cost_less_while_instances_have_time_to_spare() -> None:
 
 WRONG = {
     "another feed": ({"feed": "kafka"}, "feed must be log or generator, got 'kafka'"),
-    "less than proportional": ({"busy_exponent": 0.5}, "busy_exponent must be 1 or more, got 0.5"),
+    "less than proportional": ({"busy_power": 0.5}, "busy_power must be 1 or more, got 0.5"),
     "micro-batches": (
         {"engine": "microbatch", "scaling": "workers", "rescaling": "live", "trigger": 1.0},
         "feed must be log with micro-batches, got 'generator'",

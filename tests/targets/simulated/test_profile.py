@@ -38,6 +38,11 @@ WRONG = {
     "text for a number": ({"capacity": "many"}, "job.capacity must be a finite number, got 'many'"),
     "share above one": ({"idle_cpu": 1.5}, "job.idle_cpu must be in [0, 1], got 1.5"),
     "full below idle": ({"idle_cpu": 0.5, "full_cpu": 0.4}, "job.full_cpu must be above idle_cpu (0.5), got 0.4"),
+    "busier with less": ({"busy_power": 0.5}, "job.busy_power must be 1 or more, got 0.5"),
+    "held back for longer than there is": (
+        {"backpressure_share": 2},
+        "job.backpressure_share must be in [0, 1], got 2",
+    ),
     "negative time": ({"downtime_out": -1}, "job.downtime_out must be 0 or more, got -1"),
     "engine": ({"engine": "steam"}, "job.engine must be 'continuous' | 'microbatch', got 'steam'"),
     "stopping batches": ({"engine": "microbatch", "trigger": 3}, "job.rescaling must be live with micro-batches"),

@@ -72,6 +72,62 @@ def test_an_overload_shows_as_backpressure_before_the_bottleneck() -> None:
     assert read.backpressure == 0
 
 
+def test_busy_time_may_fall_faster_than_load_and_with_more_instances() -> None:
+    stages = (Stage("read", 0.4, downstream=("work",)), Stage("work", 0.6))
+    profile = Profile(
+        "continuous",
+        1000.0,
+        cpu_noise=0.0,
+        operators=stages,
+        busy_power=2.0,
+        busy_decline=0.5,
+        backpressure_share=0.3,
+    )
+    read, work = seen_after(profile, 2000, 4).operators
+    assert work.busy == pytest.approx(0.5**2 / 2)
+    assert read.busy == pytest.approx(0.5**2 / 2 * 2 / 3)
+    read, work = seen_after(profile, 9000, 4).operators
+    assert work.busy == pytest.approx(1 / 2)  # the busiest of four is full, on average they are half so
+    assert read.backpressure == pytest.approx(0.3 * (1 - 1 / 3))
+    assert read.idle == pytest.approx(0.7 * (1 - 1 / 3))
+
+
+def test_polling_many_partitions_shows_as_backlog() -> None:
+    profile = Profile("continuous", 1000.0, cpu_noise=0.0, partitions=16, backlog_wait=0.1, backlog_floor=50.0)
+    shown = {workers: seen_after(profile, 800, workers).backlog for workers in (1, 4, 16)}
+    assert shown == {1: pytest.approx(800 * 1.5 + 50), 4: pytest.approx(800 * 0.3 + 50), 16: pytest.approx(50)}
+
+
+def test_a_ceiling_leaves_no_mark_before_it_is_reached() -> None:
+    profile = Profile("continuous", 1000.0, cpu_noise=0.0, idle_cpu=0.0, ceiling=2000.0, ceiling_cpu=0.5)
+    below, at = seen_after(profile, 1000, 4), seen_after(profile, 3000, 4)
+    assert [below.cpu, below.operators[0].busy] == pytest.approx([0.25, 0.25])
+    assert at.processed_rate == pytest.approx(2000)
+    assert [at.cpu, at.operators[0].busy] == pytest.approx([0.5 + 0.5 * 0.5, 1.0])
+
+
+@pytest.mark.parametrize(("stays_warm", "speed"), [(False, 0.25), (True, 1.0)])
+def test_who_stays_may_stay_warm(stays_warm: bool, speed: float) -> None:
+    profile = Profile(
+        "continuous",
+        1000.0,
+        downtime_in=10.0,
+        downtime_spread=0.0,
+        warmup=3600.0,
+        warmup_speed=0.25,
+        stays_warm=stays_warm,
+        rate_window=1.0,
+    )
+    target = SimulatedTarget(profile, Constant(level=9000, duration=900), workers=4)
+    target.clock.sleep(300)
+    target.rescale(2)
+    target.clock.sleep(30)
+    assert target.observe().processed_rate == pytest.approx(2000 * speed, rel=0.05)
+    target.rescale(3)  # the new one is cold in any case, and holds back the others
+    target.clock.sleep(60)
+    assert target.observe().processed_rate == pytest.approx(3000 * 0.25, rel=0.05)
+
+
 def test_metrics_are_late_and_smooth() -> None:
     profile = Profile(
         "continuous", 1000.0, cpu_noise=0.0, idle_cpu=0.0, cpu_window=20.0, rate_window=20.0, metric_delay=10.0

@@ -96,7 +96,8 @@ class Continuous(Engine):
         t, cold = self.history.ticks, ceil(self.profile.warmup)
         self.running, self.born = True, t
         for name, unit in self.units.items():
-            unit.warm = t + cold
+            if unit.ready is None or not self.profile.stays_warm:
+                unit.warm = t + cold
             if not self.profile.cpu_through_restart:
                 unit.since = t
             if unit.ready is None:
@@ -130,11 +131,14 @@ class Continuous(Engine):
         h.worked[t + 1 : t + ticks + 1] = h.worked[t] + np.cumsum(done)
         with np.errstate(divide="ignore", invalid="ignore"):
             use = np.where(most > 0, done / most, 0.0)
-        h.use[t + 1 : t + ticks + 1] = h.use[t] + np.cumsum(use)
-        h.full[t + 1 : t + ticks + 1] = h.full[t] + np.cumsum(use > 0.999 if held is None else held)
+        full = use > 0.999 if held is None else held
+        # A ceiling that is not reached leaves no mark: an operator is busy with what it does.
+        below = np.where(full, use, use * self._below_ceiling(most, limits))
+        h.use[t + 1 : t + ticks + 1] = h.use[t] + np.cumsum(below)
+        h.full[t + 1 : t + ticks + 1] = h.full[t] + np.cumsum(full)
         # What distance takes away is spent waiting, but what the busiest unit does at its limit is all it can.
-        busy = np.minimum(1.0, (done[:, None] + self.layout.toll * use[:, None]) / limits)
-        self.spend(ticks, busy**self.profile.busy_exponent)
+        spent = np.minimum(1.0, (done[:, None] + self.layout.toll * use[:, None]) / limits)
+        self.spend(ticks, spent + self.profile.ceiling_cpu * full[:, None] * (1 - spent))
         self._age(ticks, done, use, most)
 
     def _queue(self, arrived: Floats, most: Floats) -> tuple[Floats, Floats, NDArray[np.bool_] | None]:
@@ -153,6 +157,13 @@ class Continuous(Engine):
             done[i], held[i] = min(there, pace), stopped
             left[i] = waiting = there - done[i]
         return left, done, held
+
+    def _below_ceiling(self, most: Floats, limits: Floats) -> Floats:
+        """The pace as a share of what it would be without the ceiling."""
+        if not self.profile.ceiling:
+            return np.ones(1)
+        share: Floats = most / np.maximum(limits.min(axis=1) - self.layout.toll, np.maximum(most, 1e-9))
+        return share
 
     def _vigour(self) -> float:
         """Speed left to a job that is behind, as a share; looked up once per stretch of ticks."""
@@ -181,7 +192,8 @@ class Continuous(Engine):
         turn = profile.partition_wait * max(0.0, profile.partitions / self.plan.workers - 1)
         calm = np.minimum(use, 0.98)  # beyond that the backlog itself says how long records wait
         wait = profile.burst * calm / (1 - calm)
-        h.queued[t + 1 : t + ticks + 1] = done * wait
+        polled = profile.backlog_wait * max(0.0, profile.partitions / self.plan.workers - 1)
+        h.queued[t + 1 : t + ticks + 1] = done * (wait + polled)
         fixed = np.where(done > 0, profile.latency_base + turn + fill + wait, np.nan)
         h.p50[t : t + ticks] = ages[:, 10] + fixed + 0.5 * profile.window
         h.p95[t : t + ticks] = 0.55 * ages[:, 19] + 0.45 * ages[:, 20] + fixed + 0.95 * profile.window

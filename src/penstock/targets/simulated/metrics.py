@@ -204,7 +204,7 @@ class Meter:
             relative = layout.operator_limits[slowest] / layout.operator_limits[stage.name]
             part = stage.cost if profile.engine == "microbatch" else relative
             count = layout.parallelism[stage.name]
-            busy = profile.busy_ceiling * part**profile.busy_exponent * layout.balance[stage.name]
+            busy = profile.busy_ceiling * part * layout.balance[stage.name] * count**-profile.busy_decline
             waiting = stage.buffer * count if stage.name == slowest else 0.0
             rows.append((stage, count, self._ratios[stage.name], busy, stage.name in behind, waiting))
 
@@ -213,12 +213,13 @@ class Meter:
                 return tuple(Operator(stage.name, count, downstream=stage.downstream) for stage, count, *_ in rows)
             found = []
             filled = float(h.arrived[tick] - h.position[tick]) / layout.room if queued else full
-            used = use**profile.busy_exponent
+            used = use**profile.busy_power
             for stage, count, ratio, share, held, waiting in rows:
                 came, busy = rate * ratio, min(1.0, used * share)
                 # A queue that is full stops the sources, and those between work off what they have meanwhile; without
                 # queues an operator that is held back cannot be busy.
-                pressure = (full if queued else full * (1 - busy)) if held else 0.0
+                held_back = full if queued else full * profile.backpressure_share * (1 - busy)
+                pressure = held_back if held else 0.0
                 out, idle = came * stage.selectivity, max(0.0, 1 - busy - pressure)
                 name, queue = stage.name, filled * waiting
                 found.append(Operator(name, count, came, out, busy, pressure, idle, queue, stage.downstream))

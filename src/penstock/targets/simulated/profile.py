@@ -64,6 +64,7 @@ class Profile:
     max_workers: the most workers of the published setting; more are refused.
     exponent: n workers together do n to this power times what one does; 1: no loss to coordination.
     ceiling: records/s that the job never exceeds, whatever its workers: brokers, network, shared cores; 0: none.
+    ceiling_cpu: share of the CPU that the ceiling leaves idle which is spent all the same, as on cores that are shared.
     speed_spread: standard deviation of the workers' speeds around 1 (unequal nodes).
     idle_cpu: CPU of a worker with nothing to do.
     full_cpu: CPU of the busiest worker when the job can do no more; below 1 where something else is the limit.
@@ -73,6 +74,7 @@ class Profile:
     rate_window: seconds over which rates, busy and backpressure time are a mean.
     latency_window: seconds over which the latency metric is a mean.
     backlog_window: seconds over which the backlog metric is the maximum, as Kafka's records-lag-max is.
+    backlog_wait: seconds of input that it shows for each further partition that a worker polls in turn.
     backlog_floor: records that the backlog metric shows though the job keeps up: fetched, not yet counted.
     metric_delay: seconds by which every metric lags behind.
     counters_restart: a restart begins the rate counters anew, while the mean still divides by the whole window.
@@ -97,6 +99,7 @@ class Profile:
     works_until_noticed: what is lost is its heartbeats only, so that the job goes on until that is noticed.
     warmup: seconds until a worker, or a restarted job, is at full speed.
     warmup_speed: its speed at first, as a share; it rises in a straight line.
+    stays_warm: a restart leaves workers that were there before warm; only new ones are cold.
     warmup_cpu: CPU that warming takes at first on top; it falls in a straight line.
     behind_speed: speed, as a share, of a job far behind: old records come from disk, and windows and state swell.
     behind_after: seconds behind at which half of that slowdown is reached.
@@ -108,8 +111,10 @@ class Profile:
     fill_timeout: the most seconds of that.
     scaling: workers run every operator (one number), or operators have instances of their own.
     busy_ceiling: busy time that a saturated operator reports; below 1 in Flink (Koper sec. 5.12).
-    busy_exponent: busy time is utilisation to this power; above 1 records cost less while instances have time to
-        spare, since those at work share cores, caches and memory.
+    busy_power: busy time grows with this power of the load; above 1 where a record takes longer on a contended worker.
+    busy_decline: n instances of a saturated operator are busy for n to minus this power of the time that one is, on
+        average: the busiest holds back the rest.
+    backpressure_share: share of their free time that those before a saturated operator are held back, on average.
     trigger: seconds between the starts of two batches (microbatch).
     batch_fixed: seconds of a batch before and after its tasks: planning, offsets, commit.
     batch_tasks: tasks of a batch besides one per worker, such as its state partitions.
@@ -129,6 +134,7 @@ class Profile:
     max_workers: int = 24
     exponent: float = 1.0
     ceiling: float = 0.0
+    ceiling_cpu: float = 0.0
     speed_spread: float = 0.0
     idle_cpu: float = 0.05
     full_cpu: float = 1.0
@@ -138,6 +144,7 @@ class Profile:
     rate_window: float = 60.0
     latency_window: float = 1.0
     backlog_window: float = 1.0
+    backlog_wait: float = 0.0
     backlog_floor: float = 0.0
     metric_delay: float = 0.0
     counters_restart: bool = True
@@ -162,6 +169,7 @@ class Profile:
     works_until_noticed: bool = False
     warmup: float = 0.0
     warmup_speed: float = 1.0
+    stays_warm: bool = False
     warmup_cpu: float = 0.0
     behind_speed: float = 1.0
     behind_after: float = 60.0
@@ -173,7 +181,9 @@ class Profile:
     fill_timeout: float = 0.0
     scaling: Literal["workers", "operators"] = "workers"
     busy_ceiling: float = 1.0
-    busy_exponent: float = 1.0
+    busy_power: float = 1.0
+    busy_decline: float = 0.0
+    backpressure_share: float = 1.0
     trigger: float = 0.0
     batch_fixed: float = 0.0
     batch_tasks: int = 0
@@ -195,13 +205,13 @@ class Profile:
         for quantity in fields(self):
             if type(value := getattr(self, quantity.name)) in (int, float):
                 _from_zero(quantity.name, value)
-        for name in ("idle_cpu", "full_cpu", "warmup_cpu"):
+        for name in ("idle_cpu", "full_cpu", "warmup_cpu", "ceiling_cpu", "busy_decline", "backpressure_share"):
             _within(name, getattr(self, name), 0, 1)
         check(self.full_cpu > self.idle_cpu, "full_cpu", f"be above idle_cpu ({self.idle_cpu})", self.full_cpu)
         check(0 <= self.cpu_correlation < 1, "cpu_correlation", "be in [0, 1)", self.cpu_correlation)
         for name in ("exponent", "warmup_speed", "behind_speed", "busy_ceiling"):
             check(0 < getattr(self, name) <= 1, name, "be in (0, 1]", getattr(self, name))
-        check(self.busy_exponent >= 1, "busy_exponent", "be 1 or more", self.busy_exponent)
+        check(self.busy_power >= 1, "busy_power", "be 1 or more", self.busy_power)
         check(self.speed_spread < 0.5, "speed_spread", "be below 0.5", self.speed_spread)
         self._check_engine()
         self._check_nodes()
