@@ -11,7 +11,9 @@ Deviations from the paper, each because it was measured to matter:
   on a noisy quantity flattens the slope the more the fewer points there are (regression dilution).
 - A fit from few or bunched points leans on what is known without it: throughput / CPU, less the idle CPU that all
   workers together show. How much depends on the noise left over; without noise it is least squares exactly.
-- Old samples fade, and so does what was observed at a scale-out that has not run for a while.
+- Old samples fade, and so does what was observed at a scale-out that has not run for a while. What is kept of it is
+  its skew, how much of what its workers could do they did: that lasts as long as keys hash alike, while the cost of a
+  record, which is always learned afresh, may change.
 """
 
 from __future__ import annotations
@@ -56,19 +58,32 @@ class Estimate:
 
 @dataclass(slots=True)
 class Seen:
-    """What a scale-out was found to be capable of, when, and from how many samples."""
+    """What a scale-out was found to be capable of, when, and from how many samples.
+
+    balance: as a share of what as many workers could do with nothing but equal shares.
+    """
 
     at: float
-    capacity: float
+    balance: float
     samples: float
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What runs: how many workers, what they can do together, and what they could with equal shares."""
+
+    workers: int
+    capacity: float
+    even: float
 
 
 @dataclass(slots=True)
 class Capacity:
     """Learns from samples of workers; `at(n)` is its word.
 
-    half_life: seconds after which a sample, or what was seen at another scale-out, counts half.
+    half_life: seconds after which a sample counts half.
     memory: seconds over which the workers' shares of the work are averaged.
+    skew_half_life: seconds after which what was seen of the skew at another scale-out counts half; unset: half_life.
 
     >>> model = Capacity()
     >>> for second in range(60):
@@ -80,12 +95,13 @@ class Capacity:
 
     half_life: float = 1800.0
     memory: float = 120.0
+    skew_half_life: float | None = None
     _pairs: dict[str, Paired] = field(default_factory=dict)
     _cpu: dict[str, Moments] = field(default_factory=dict)
     _members: frozenset[str] = frozenset()
     _at: float | None = None
     _seen: dict[int, Seen] = field(default_factory=dict)
-    _current: tuple[int, float] | None = None
+    _current: Current | None = None
     _full: Moments = field(default_factory=Moments)
     _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
 
@@ -128,15 +144,17 @@ class Capacity:
         self._reckon()
         if self._current is None or self._at is None:
             return None
-        count, capacity = self._current
-        if workers == count:
-            return Estimate(workers, capacity, "current")
-        average = capacity / count * workers
+        now = self._current
+        if workers == now.workers:
+            return Estimate(workers, now.capacity, "current")
+        average = now.capacity / now.workers * workers
         seen = self._seen.get(workers)
         if seen is None:
             return Estimate(workers, average, "average")
-        trust = pow(0.5, max(0.0, self._at - seen.at) / self.half_life) * seen.samples / (seen.samples + FEW)
-        return Estimate(workers, trust * seen.capacity + (1 - trust) * average, "seen")
+        faded = pow(0.5, max(0.0, self._at - seen.at) / (self.skew_half_life or self.half_life))
+        trust = faded * seen.samples / (seen.samples + FEW)
+        observed = seen.balance * now.even / now.workers * workers
+        return Estimate(workers, trust * observed + (1 - trust) * average, "seen")
 
     @property
     def ceiling(self) -> float:
@@ -162,14 +180,14 @@ class Capacity:
         """Make of what was learned what the running scale-out can do; only when somebody asks, or it ends."""
         if self._whole_at is None:
             return
-        capacity = self._sum(sorted(self._members))
+        current = self._sum(sorted(self._members))
         samples = min((share.weight for share in self._cpu.values()), default=0.0)
-        if capacity is not None and samples >= (SETTLED if self._current else 1):
-            self._current = (len(self._members), capacity)
-            self._seen[len(self._members)] = Seen(self._whole_at, capacity, samples)
+        if current is not None and samples >= (SETTLED if self._current else 1):
+            self._current = current
+            self._seen[current.workers] = Seen(self._whole_at, current.capacity / current.even, samples)
         self._whole_at = None
 
-    def _sum(self, members: Sequence[str]) -> float | None:
+    def _sum(self, members: Sequence[str]) -> Current | None:
         pooled = self._pooled()
         if pooled is None:
             return None
@@ -180,7 +198,11 @@ class Capacity:
             return None
         # The busiest reaches the ceiling; the others get there as far as their share of the work goes.
         rates = [line.rate(line.idle + (self.ceiling - line.idle) * work[name] / most) for name, line in lines.items()]
-        return sum(rates) * len(members) / len(lines)
+        even = sum(line.rate(self.ceiling) for line in lines.values())
+        if even <= 0:
+            return None
+        scale = len(members) / len(lines)
+        return Current(len(members), sum(rates) * scale, even * scale)
 
     def _pooled(self) -> Line | None:
         """All workers together, those that left as well: what one has not seen yet, another has."""

@@ -32,6 +32,7 @@ RANGES = {
     "horizon": (1.0, DAY),
     "warm_up": (0.0, DAY),
     "half_life": (60.0, 30 * DAY),
+    "skew_half_life": (60.0, 30 * DAY),
     "checkpoint_interval": (0.0, 3600.0),
     "downtime_out": (0.0, 600.0),
     "downtime_in": (0.0, 600.0),
@@ -55,6 +56,7 @@ class Daedalus(Policy):
     downtime_out, downtime_in: seconds without processing to expect of a rescale, until it was seen how long it takes.
     warm_up: seconds after the job's start in which nothing is learned about capacity.
     half_life: seconds after which an observation of capacity counts half.
+    skew_half_life: seconds after which the skew observed at another scale-out counts half.
     time_scale: how many times shorter loops, waits, horizon and memory are; downtimes and recovery_target stay.
     """
 
@@ -83,6 +85,7 @@ class Daedalus(Policy):
     downtime_in: float = 15.0
     warm_up: float = 120.0
     half_life: float = 1800.0
+    skew_half_life: float = 21600.0
     time_scale: float = 1.0
     _known: Knowledge = field(init=False, repr=False)
 
@@ -98,7 +101,7 @@ class Daedalus(Policy):
         check(fits, "confidence", "be 0, or from 0.5 to 0.99", self.confidence)
         period = self.period
         self._known = Knowledge(
-            capacity=Capacity(half_life=self._scaled(self.half_life), memory=2 * period),
+            capacity=Capacity(self._scaled(self.half_life), 2 * period, self._scaled(self.skew_half_life)),
             forecast=Scored(
                 forecast.make(self.forecaster, period), self.max_wape, self.poor_loops, level=self.confidence or 0.9
             ),

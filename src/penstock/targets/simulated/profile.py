@@ -77,6 +77,7 @@ class Profile:
     counters_restart: a restart begins the rate counters anew, while the mean still divides by the whole window.
     cpu_through_restart: workers live on while the job restarts, and so does their CPU metric.
     partitions: partitions of the source.
+    source_keys: distinct keys by which records are hashed to those partitions; 0: all partitions get alike.
     keys: distinct keys that records are hashed by; 0: so many that every worker gets its even share.
     zipf: exponent of the keys' popularity; 0: all alike.
     key_groups: groups that keys are hashed to; groups, not keys, are dealt to workers in equal ranges.
@@ -137,6 +138,7 @@ class Profile:
     counters_restart: bool = True
     cpu_through_restart: bool = True
     partitions: int = 24
+    source_keys: int = 0
     keys: int = 0
     zipf: float = 0.0
     key_groups: int = 128
