@@ -159,6 +159,23 @@ def test_only_a_part_of_the_workers_teaches_costs_but_no_scale_out() -> None:
     assert found.source == "average"
 
 
+def test_while_workers_come_the_warm_ones_tell_what_one_can_do() -> None:
+    """Two are warm and get cheaper by half while two more are cold: the figure follows, though not all are seen."""
+    model = fed(Capacity(), range(300, 500, 10), (1.0, 1.0), cost=0.0016)
+    assert capacity(model, 4) == pytest.approx(4 * 562.5, rel=0.01)
+    for second in range(30):
+        rate = 300.0 + 10 * second
+        model.learn(20 + second, [Worker(f"w{i}", 0.1 + 0.0008 * rate, rate) for i in range(2)], whole=False)
+    assert capacity(model, 4) == pytest.approx(4 * 1125, rel=0.1)
+
+
+def test_a_worker_that_gets_cheaper_while_it_compiles_is_soon_believed() -> None:
+    """As measured on Spark: a cold JVM pays five times as much per record. A long half-life must not hold it."""
+    model = fed(Capacity(half_life=1800), range(10, 220, 5), cost=0.004)
+    fed(model, range(220, 700, 10), cost=0.0008, start=60)
+    assert capacity(model, 1) == pytest.approx(1125, rel=0.1)
+
+
 def test_workers_that_left_still_teach_the_new_ones() -> None:
     """A new worker at one constant load knows its idle CPU from those before it."""
     model = fed(Capacity(), range(300, 900, 10), (1.0, 1.0))

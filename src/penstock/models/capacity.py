@@ -11,9 +11,12 @@ Deviations from the paper, each because it was measured to matter:
   on a noisy quantity flattens the slope the more the fewer points there are (regression dilution).
 - A fit from few or bunched points leans on what is known without it: throughput / CPU, less the idle CPU that all
   workers together show. How much depends on the noise left over; without noise it is least squares exactly.
-- Old samples fade, and so does what was observed at a scale-out that has not run for a while. What is kept of it is
-  its skew, how much of what its workers could do they did: that lasts as long as keys hash alike, while the cost of a
-  record, which is always learned afresh, may change.
+- Old samples fade, and at once when a worker's CPU per record has changed: a JVM gets several times cheaper while it
+  compiles. Of a scale-out that has not run for a while its skew is kept, how much of what its workers could do they
+  did: that lasts as long as keys hash alike. The cost of a record, which may change, is always today's.
+- What is said of a scale-out before a rescale is compared with what is found there, and what can be relied on is less
+  by as much as such words were off. A job that splits unevenly at some scale-outs gets more reserve than one that
+  scales as foreseen.
 """
 
 from __future__ import annotations
@@ -32,6 +35,10 @@ FEW = 5.0  # samples with which a scale-out seen before counts as much as the av
 CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed
 OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a share: slow nodes exist
 POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
+DRIFT = 0.2  # of CPU by which samples must lie off their worker's line, all on one side, …
+STREAK = 3  # … and how many in a row, to make what was learned before count half
+LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
+MOST_MISS = 0.25  # as a share; a prediction is not taken to be worse than that
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
 
@@ -49,22 +56,23 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Records/s at a scale-out, and where that comes from."""
+    """Records/s at a scale-out, what of it can be relied on, and where that comes from."""
 
     workers: int
     capacity: float
     source: Literal["current", "seen", "average"]
+    sure: float
 
 
 @dataclass(slots=True)
 class Seen:
     """What a scale-out was found to be capable of, when, and from how many samples.
 
-    balance: as a share of what as many workers could do with nothing but equal shares.
+    evenness: as a share of what as many workers could do with equal shares of the work: less under skew.
     """
 
     at: float
-    balance: float
+    evenness: float
     samples: float
 
 
@@ -75,6 +83,10 @@ class Current:
     workers: int
     capacity: float
     even: float
+
+    @property
+    def evenness(self) -> float:
+        return min(1.0, self.capacity / self.even)
 
 
 @dataclass(slots=True)
@@ -102,8 +114,11 @@ class Capacity:
     _at: float | None = None
     _seen: dict[int, Seen] = field(default_factory=dict)
     _current: Current | None = None
+    _miss: float = 0.0  # how far off, as a share, what was said of other scale-outs turned out to be
     _full: Moments = field(default_factory=Moments)
     _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
+    _part: frozenset[str] = frozenset()  # those that were seen since, where they were not all
+    _streaks: dict[str, int] = field(default_factory=dict)
 
     def learn(self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False) -> None:
         """Take in one sample of warm workers, those that report both CPU and rate.
@@ -123,8 +138,10 @@ class Capacity:
         if self._full.weight > 0:
             self._full.fade(_faded(passed, self.half_life))
         for name, cpu, rate in pairs:
+            self._follow(name, cpu, rate)
             self._pairs.setdefault(name, Paired()).add(cpu, rate)
         if not whole or len(pairs) < len(workers):
+            self._part = frozenset(name for name, _, _ in pairs)
             return
         members = frozenset(name for name, _, _ in pairs)
         if members != self._members:  # another split of the work: shares are found anew, costs stay
@@ -146,15 +163,20 @@ class Capacity:
             return None
         now = self._current
         if workers == now.workers:
-            return Estimate(workers, now.capacity, "current")
+            return Estimate(workers, now.capacity, "current", now.capacity)
+        source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
+        capacity = self._elsewhere(now, self._at, workers)
+        return Estimate(workers, capacity, source, capacity * (1 - min(self._miss, MOST_MISS)))
+
+    def _elsewhere(self, now: Current, at: float, workers: int) -> float:
+        """What is expected of a scale-out that does not run."""
         average = now.capacity / now.workers * workers
         seen = self._seen.get(workers)
         if seen is None:
-            return Estimate(workers, average, "average")
-        faded = pow(0.5, max(0.0, self._at - seen.at) / (self.skew_half_life or self.half_life))
+            return average
+        faded = pow(0.5, max(0.0, at - seen.at) / (self.skew_half_life or self.half_life))
         trust = faded * seen.samples / (seen.samples + FEW)
-        observed = seen.balance * now.even / now.workers * workers
-        return Estimate(workers, trust * observed + (1 - trust) * average, "seen")
+        return trust * seen.evenness * now.even / now.workers * workers + (1 - trust) * average
 
     @property
     def ceiling(self) -> float:
@@ -164,6 +186,11 @@ class Capacity:
         """
         seen = self._full.mean if self._full.weight >= FEWEST else None
         return 1.0 if seen is None else min(max(seen, LOWEST_CEILING), 1.0)
+
+    @property
+    def samples(self) -> float:
+        """How many samples, faded with age, of the worker that showed the fewest."""
+        return min((self._pairs[name].weight for name in self._members), default=0.0)
 
     def line(self, name: str) -> Line | None:
         """The line of one worker, as it stands."""
@@ -179,13 +206,33 @@ class Capacity:
     def _reckon(self) -> None:
         """Make of what was learned what the running scale-out can do; only when somebody asks, or it ends."""
         if self._whole_at is None:
+            self._reckon_part()
             return
-        current = self._sum(sorted(self._members))
+        found = self._sum(sorted(self._members))
         samples = min((share.weight for share in self._cpu.values()), default=0.0)
-        if current is not None and samples >= (SETTLED if self._current else 1):
-            self._current = current
-            self._seen[current.workers] = Seen(self._whole_at, current.capacity / current.even, samples)
-        self._whole_at = None
+        if found is not None and samples >= (SETTLED if self._current else 1):
+            if self._current is not None and self._current.workers != found.workers:
+                said = self._elsewhere(self._current, self._whole_at, found.workers)
+                self._miss += LESSON * (abs(said / found.capacity - 1) - self._miss)
+            self._current = found
+            self._seen[found.workers] = Seen(self._whole_at, found.evenness, samples)
+        self._whole_at, self._part = None, frozenset()
+
+    def _reckon_part(self) -> None:
+        """While workers come and go, those that are warm tell what one of them can do."""
+        names, self._part = sorted(self._part), frozenset()
+        alone = self._alone([name for name in names if self._pairs[name].weight > SETTLED])
+        if alone and self._current is not None:
+            count = self._current.workers
+            even = sum(alone) / len(alone) * count
+            self._current = Current(count, self._current.evenness * even, even) if even > 0 else self._current
+
+    def _alone(self, names: Sequence[str]) -> list[float]:
+        """What each of them could do if it were the busiest."""
+        pooled = self._pooled()
+        if pooled is None:
+            return []
+        return [line.rate(self.ceiling) for name in names if (line := self._line(name, pooled)) is not None]
 
     def _sum(self, members: Sequence[str]) -> Current | None:
         pooled = self._pooled()
@@ -198,11 +245,26 @@ class Capacity:
             return None
         # The busiest reaches the ceiling; the others get there as far as their share of the work goes.
         rates = [line.rate(line.idle + (self.ceiling - line.idle) * work[name] / most) for name, line in lines.items()]
-        even = sum(line.rate(self.ceiling) for line in lines.values())
-        if even <= 0:
-            return None
-        scale = len(members) / len(lines)
-        return Current(len(members), sum(rates) * scale, even * scale)
+        even, scale = sum(line.rate(self.ceiling) for line in lines.values()), len(members) / len(lines)
+        return Current(len(members), sum(rates) * scale, even * scale) if min(sum(rates), even) > 0 else None
+
+    def _follow(self, name: str, cpu: float, rate: float) -> None:
+        """Several samples in a row off the worker's line on one side: it has changed, and what was counts half."""
+        pairs = self._pairs.get(name)
+        if pairs is None or pairs.weight < FEWEST or not pairs.x_mean or not pairs.y_mean:
+            return
+        line = _fit(pairs, pairs.x_mean / pairs.y_mean, POOL_SPREAD)
+        expected = 0.0 if line is None else line.idle + line.cost * rate
+        streak = self._streaks.get(name, 0)
+        if expected > 0 and cpu < expected * (1 - DRIFT):
+            streak = min(streak, 0) - 1
+        elif expected > 0 and cpu > expected * (1 + DRIFT):
+            streak = max(streak, 0) + 1
+        else:
+            streak = 0
+        self._streaks[name] = streak
+        if abs(streak) >= STREAK:
+            pairs.fade(0.5)
 
     def _pooled(self) -> Line | None:
         """All workers together, those that left as well: what one has not seen yet, another has."""
@@ -215,6 +277,7 @@ class Capacity:
     def _retire(self, name: str) -> None:
         """Keep what a worker that left showed about the job; its name may never come back."""
         self._pairs.setdefault(_LEFT, Paired()).merge(self._pairs.pop(name))
+        self._streaks.pop(name, None)
 
 
 _LEFT = ""  # the name under which workers that left live on

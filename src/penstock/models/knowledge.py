@@ -13,7 +13,7 @@ from typing import Literal
 
 from penstock.core import Fact, Observation, Reason
 from penstock.models.anomaly import Recoveries, Recovery
-from penstock.models.capacity import Capacity, warm
+from penstock.models.capacity import FEWEST, Capacity, warm
 from penstock.models.forecast import Outlook, Scored
 from penstock.models.recovery import Downtimes, Way, recovery_time
 from penstock.models.sanity import Trust, checked
@@ -55,6 +55,9 @@ class Knowledge:
     """Everything learned about a job.
 
     warm_up: seconds after the job's start in which nothing is learned about capacity.
+    predicted: seconds to recover at each scale-out, as last reckoned.
+    acquainted: enough was seen of the workers, once, to plan on what they can do: the first sample of a job may be of
+        an idle moment, in which all CPU looks like work.
     """
 
     capacity: Capacity
@@ -65,6 +68,7 @@ class Knowledge:
     loop: Loop = field(default_factory=Loop)
     trust: Trust = field(default_factory=Trust)
     predicted: dict[int, float | None] = field(default_factory=dict)
+    acquainted: bool = False
     _arrivals: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
     _last: Observation | None = None
 
@@ -98,7 +102,7 @@ class Knowledge:
         return recovery_time(
             outlook.forecast.path,
             outlook.forecast.step,
-            capacity=0.0 if estimate is None else estimate.capacity,
+            capacity=0.0 if estimate is None else estimate.sure,
             backlog=self.loop.waiting or 0.0,
             downtime=stop.downtime,
             replay=stop.replay,
@@ -110,10 +114,13 @@ class Knowledge:
             return
         if o.batch is not None:  # rates are known at the ends of batches; in between there is nothing new
             known = last is not None and last.batch is not None and last.batch.number == o.batch.number
-            if known or o.batch.cold:
+            if known:
                 return
         ready = warm(o.per_worker, o.at)
-        self.capacity.learn(o.at, ready, whole=len(ready) == o.workers == o.requested, full=_full(o))
+        # In a batch that waits for cold workers the warm ones show what they cost, but not what all could do.
+        whole = len(ready) == o.workers == o.requested and not (o.batch is not None and o.batch.cold)
+        self.capacity.learn(o.at, ready, whole=whole, full=_full(o))
+        self.acquainted = self.acquainted or self.capacity.samples > FEWEST - 1
 
     def _watch(self, o: Observation, last: Observation | None) -> None:
         """When a rescale or failure began to hurt, when it was over, and what to expect of the next."""

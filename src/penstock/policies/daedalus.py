@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
-from penstock.core import Decision, Fact, Observation, Policy, Reason
+from penstock.core import Decision, Expectation, Fact, Observation, Policy, Reason
 from penstock.errors import check
 from penstock.models import forecast
 from penstock.models.anomaly import Detector, Recoveries
@@ -147,7 +147,7 @@ class Daedalus(Policy):
             return Decision.hold(current, Reason("metrics.blind", "Nothing is measured now: no change"))
         if load is None or outlook is None:
             return Decision.hold(current, Reason("load.unknown", "No load was measured since the last loop: no change"))
-        if self._known.capacity.at(current) is None:
+        if not self._known.acquainted or self._known.capacity.at(current) is None:
             return Decision.hold(
                 current, Reason("capacity.unknown", "What a worker can do is not known yet: no change")
             )
@@ -174,11 +174,18 @@ class Daedalus(Policy):
             horizon=self._scaled(self.horizon),
         )
         decision = plan(situation, Rules(self._scaled(self.long_lived), self.recovery_target))
-        return replace(decision, reasons=(self._view(load, outlook), *decision.reasons))
+        return replace(
+            decision, reasons=(self._view(load, outlook), *decision.reasons), expects=self._expects(decision)
+        )
 
     def _capacity(self, workers: int) -> float:
         estimate = self._known.capacity.at(workers)
-        return 0.0 if estimate is None else estimate.capacity
+        return 0.0 if estimate is None else estimate.sure
+
+    def _expects(self, decision: Decision) -> Expectation | None:
+        """What is held to account is the likeliest capacity, not the part of it that plans rely on."""
+        known = None if decision.workers is None else self._known.capacity.at(decision.workers)
+        return decision.expects and replace(decision.expects, capacity=None if known is None else known.capacity)
 
     def _peak(self, outlook: Outlook, seconds: float) -> float:
         """The highest load until then: as forecast, or what it will not exceed with the confidence asked for."""

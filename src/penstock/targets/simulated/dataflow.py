@@ -20,7 +20,8 @@ from penstock.errors import Refused
 from penstock.targets.simulated.profile import Profile, Stage
 
 Floats = NDArray[np.float64]
-_SPEEDS, _KEYS, _PLACES, _DEAL, _LINES = 1, 2, 3, 4, 5  # what a generator is for, so that no two draws depend on each other
+# What a generator is for, so that no two draws depend on each other.
+_SPEEDS, _KEYS, _PLACES, _DEAL, _SOURCE = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,7 @@ def _shares(profile: Profile, stage: Stage, n: int, seed: int) -> Floats:
     if stage.partitioning == "partition":
         parts = np.full(profile.partitions, 1 / profile.partitions)
         if profile.source_keys:
-            parts = _group_weights(profile.source_keys, 0.0, profile.partitions, seed, _LINES)
+            parts = _group_weights(profile.source_keys, 0.0, profile.partitions, seed, _SOURCE)
         return np.bincount(np.arange(profile.partitions) % n, weights=parts, minlength=n).astype(np.float64)
     if stage.partitioning == "key" and profile.keys:
         groups = _group_weights(profile.keys, profile.zipf, profile.key_groups, seed, _KEYS)
