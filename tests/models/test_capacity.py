@@ -145,6 +145,7 @@ def test_skew_lasts_longer_than_the_cost_of_a_record() -> None:
     """Three workers split unevenly. Hours later, when records cost twice as much, they are believed to do so still."""
     model = Capacity(half_life=600, skew_half_life=1e9)
     fed(model, range(300, 900, 10), (1.0, 1.0, 0.5))
+    assert capacity(model, 3) == pytest.approx(2.5 * 1125, rel=0.01)
     fed(model, list(range(100, 400, 5)) * 60, (1.0, 1.0), cost=0.0016, start=300)
     assert capacity(model, 2) == pytest.approx(2 * 562, rel=0.1)
     assert capacity(model, 3) == pytest.approx(1.25 * capacity(model, 2), rel=0.03)
