@@ -38,7 +38,7 @@ POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of
 DRIFT = 0.2  # of CPU by which samples must lie off their worker's line, all on one side, …
 STREAK = 3  # … and how many in a row, to make what was learned before count half
 LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
-MOST_MISS = 0.25  # as a share; a prediction is not taken to be worse than that
+MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
 
