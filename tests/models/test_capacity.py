@@ -141,6 +141,40 @@ def test_a_scale_out_seen_before_counts_as_it_was_and_less_with_age() -> None:
     assert late == pytest.approx(3 * 1125, rel=0.02), "after six half-lives it is the average again"
 
 
+def test_skew_lasts_longer_than_the_cost_of_a_record() -> None:
+    """Three workers split unevenly. Hours later, when records cost twice as much, they are believed to do so still."""
+    model = Capacity(half_life=600, skew_half_life=1e9)
+    fed(model, range(300, 900, 10), (1.0, 1.0, 0.5))
+    assert capacity(model, 3) == pytest.approx(2.5 * 1125, rel=0.01)
+    fed(model, list(range(100, 400, 5)) * 60, (1.0, 1.0), cost=0.0016, start=300)
+    assert capacity(model, 2) == pytest.approx(2 * 562, rel=0.1)
+    assert capacity(model, 3) == pytest.approx(1.25 * capacity(model, 2), rel=0.03)
+    assert capacity(model, 4) == pytest.approx(2 * capacity(model, 2)), "never seen: the average worker"
+
+
+def test_words_that_were_off_leave_a_reserve() -> None:
+    """Three workers were said to do half more than two, and do a quarter more: of four, less is relied on than said."""
+    model = fed(Capacity(), range(300, 900, 10), (1.0, 1.0))
+    before = model.at(4)
+    assert before is not None
+    assert before.sure == before.capacity, "nothing was off yet"
+    fed(model, range(300, 900, 10), (1.0, 1.0, 0.5), start=100)
+    now, then = model.at(3), model.at(4)
+    assert now is not None
+    assert then is not None
+    assert now.sure == now.capacity, "what runs is measured"
+    # Said 3 x 1125, found 2.5 x 1125: a fifth too much, of which a quarter is learned at once.
+    assert then.sure == pytest.approx(then.capacity * (1 - 0.25 * 0.2), rel=0.01)
+
+
+def test_what_scales_as_foreseen_needs_no_reserve() -> None:
+    model = fed(Capacity(), range(300, 900, 10), (1.0, 1.0))
+    fed(model, range(300, 900, 10), (1.0, 1.0, 1.0), start=100)
+    found = model.at(4)
+    assert found is not None
+    assert found.sure == pytest.approx(found.capacity, rel=0.002)
+
+
 def test_a_job_that_became_dearer_is_noticed() -> None:
     """Records cost twice as much from now on: both here and, in time, at scale-outs seen before."""
     model = Capacity(half_life=600)

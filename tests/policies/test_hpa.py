@@ -207,6 +207,15 @@ DECISIONS: dict[str, tuple[dict[str, Any], list[Observation], int | None, str]] 
         2,
         "cpu.above_target",
     ),
+    "half requested: 45 % of the limit is 90 %": (
+        {"cpu_request": 0.5},
+        [sample(0, (0.45,) * 4)],
+        5,
+        "cpu.above_target",
+    ),
+    "half requested: 40 % is the target": ({"cpu_request": 0.5}, [sample(0, (0.4,) * 4)], 4, "cpu.in_tolerance"),
+    "half requested: all used is 200 %": ({"cpu_request": 0.5}, [sample(0, (1.0,) * 2)], 5, "cpu.above_target"),
+    "half requested: 35 % is less": ({**EAGER, "cpu_request": 0.5}, [sample(0, (0.35,) * 4)], 4, "cpu.below_target"),
     "ready in a moment": ({}, [Observation(5, 1, 1, per_worker=(Worker("a", 1.0, None, 0, 6),))], 1, "cpu.unknown"),
 }
 

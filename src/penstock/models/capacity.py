@@ -11,8 +11,12 @@ Deviations from the paper, each because it was measured to matter:
   on a noisy quantity flattens the slope the more the fewer points there are (regression dilution).
 - A fit from few or bunched points leans on what is known without it: throughput / CPU, less the idle CPU that all
   workers together show. How much depends on the noise left over; without noise it is least squares exactly.
-- Old samples fade, and so does what was observed at a scale-out that has not run for a while. They fade at once when
-  a worker's CPU per record has changed: a JVM gets several times cheaper while it compiles.
+- Old samples fade, and at once when a worker's CPU per record has changed: a JVM gets several times cheaper while it
+  compiles. Of a scale-out that has not run for a while its skew is kept, how much of what its workers could do they
+  did: that lasts as long as keys hash alike. The cost of a record, which may change, is always today's.
+- What is said of a scale-out before a rescale is compared with what is found there, and what can be relied on is less
+  by as much as such words were off. A job that splits unevenly at some scale-outs gets more reserve than one that
+  scales as foreseen.
 """
 
 from __future__ import annotations
@@ -33,6 +37,8 @@ OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a 
 POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
 DRIFT = 0.2  # of CPU by which samples must lie off their worker's line, all on one side, …
 STREAK = 3  # … and how many in a row, to make what was learned before count half
+LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
+MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
 
@@ -50,28 +56,46 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Records/s at a scale-out, and where that comes from."""
+    """Records/s at a scale-out, what of it can be relied on, and where that comes from."""
 
     workers: int
     capacity: float
     source: Literal["current", "seen", "average"]
+    sure: float
 
 
 @dataclass(slots=True)
 class Seen:
-    """What a scale-out was found to be capable of, when, and from how many samples."""
+    """What a scale-out was found to be capable of, when, and from how many samples.
+
+    evenness: as a share of what as many workers could do with equal shares of the work: less under skew.
+    """
 
     at: float
-    capacity: float
+    evenness: float
     samples: float
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What runs: how many workers, what they can do together, and what they could with equal shares."""
+
+    workers: int
+    capacity: float
+    even: float
+
+    @property
+    def evenness(self) -> float:
+        return min(1.0, self.capacity / self.even)
 
 
 @dataclass(slots=True)
 class Capacity:
     """Learns from samples of workers; `at(n)` is its word.
 
-    half_life: seconds after which a sample, or what was seen at another scale-out, counts half.
+    half_life: seconds after which a sample counts half.
     memory: seconds over which the workers' shares of the work are averaged.
+    skew_half_life: seconds after which what was seen of the skew at another scale-out counts half; unset: half_life.
 
     >>> model = Capacity()
     >>> for second in range(60):
@@ -83,16 +107,17 @@ class Capacity:
 
     half_life: float = 1800.0
     memory: float = 120.0
+    skew_half_life: float | None = None
     _pairs: dict[str, Paired] = field(default_factory=dict)
     _cpu: dict[str, Moments] = field(default_factory=dict)
     _members: frozenset[str] = frozenset()
     _at: float | None = None
     _seen: dict[int, Seen] = field(default_factory=dict)
-    _current: tuple[int, float] | None = None
+    _current: Current | None = None
+    _miss: float = 0.0  # how far off, as a share, what was said of other scale-outs turned out to be
     _full: Moments = field(default_factory=Moments)
     _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
     _part: frozenset[str] = frozenset()  # those that were seen since, where they were not all
-    _evenness: float = 1.0  # how much of what its workers could do one by one the whole can do: less under skew
     _streaks: dict[str, int] = field(default_factory=dict)
 
     def learn(self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False) -> None:
@@ -136,15 +161,22 @@ class Capacity:
         self._reckon()
         if self._current is None or self._at is None:
             return None
-        count, capacity = self._current
-        if workers == count:
-            return Estimate(workers, capacity, "current")
-        average = capacity / count * workers
+        now = self._current
+        if workers == now.workers:
+            return Estimate(workers, now.capacity, "current", now.capacity)
+        source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
+        capacity = self._elsewhere(now, self._at, workers)
+        return Estimate(workers, capacity, source, capacity * (1 - min(self._miss, MOST_MISS)))
+
+    def _elsewhere(self, now: Current, at: float, workers: int) -> float:
+        """What is expected of a scale-out that does not run."""
+        average = now.capacity / now.workers * workers
         seen = self._seen.get(workers)
         if seen is None:
-            return Estimate(workers, average, "average")
-        trust = pow(0.5, max(0.0, self._at - seen.at) / self.half_life) * seen.samples / (seen.samples + FEW)
-        return Estimate(workers, trust * seen.capacity + (1 - trust) * average, "seen")
+            return average
+        faded = pow(0.5, max(0.0, at - seen.at) / (self.skew_half_life or self.half_life))
+        trust = faded * seen.samples / (seen.samples + FEW)
+        return trust * seen.evenness * now.even / now.workers * workers + (1 - trust) * average
 
     @property
     def ceiling(self) -> float:
@@ -176,11 +208,14 @@ class Capacity:
         if self._whole_at is None:
             self._reckon_part()
             return
-        capacity = self._sum(sorted(self._members))
+        found = self._sum(sorted(self._members))
         samples = min((share.weight for share in self._cpu.values()), default=0.0)
-        if capacity is not None and samples >= (SETTLED if self._current else 1):
-            self._current = (len(self._members), capacity)
-            self._seen[len(self._members)] = Seen(self._whole_at, capacity, samples)
+        if found is not None and samples >= (SETTLED if self._current else 1):
+            if self._current is not None and self._current.workers != found.workers:
+                said = self._elsewhere(self._current, self._whole_at, found.workers)
+                self._miss += LESSON * (abs(said / found.capacity - 1) - self._miss)
+            self._current = found
+            self._seen[found.workers] = Seen(self._whole_at, found.evenness, samples)
         self._whole_at, self._part = None, frozenset()
 
     def _reckon_part(self) -> None:
@@ -188,8 +223,9 @@ class Capacity:
         names, self._part = sorted(self._part), frozenset()
         alone = self._alone([name for name in names if self._pairs[name].weight > SETTLED])
         if alone and self._current is not None:
-            count = self._current[0]
-            self._current = (count, self._evenness * sum(alone) / len(alone) * count)
+            count = self._current.workers
+            even = sum(alone) / len(alone) * count
+            self._current = Current(count, self._current.evenness * even, even) if even > 0 else self._current
 
     def _alone(self, names: Sequence[str]) -> list[float]:
         """What each of them could do if it were the busiest."""
@@ -198,7 +234,7 @@ class Capacity:
             return []
         return [line.rate(self.ceiling) for name in names if (line := self._line(name, pooled)) is not None]
 
-    def _sum(self, members: Sequence[str]) -> float | None:
+    def _sum(self, members: Sequence[str]) -> Current | None:
         pooled = self._pooled()
         if pooled is None:
             return None
@@ -209,9 +245,8 @@ class Capacity:
             return None
         # The busiest reaches the ceiling; the others get there as far as their share of the work goes.
         rates = [line.rate(line.idle + (self.ceiling - line.idle) * work[name] / most) for name, line in lines.items()]
-        most_of_all = sum(line.rate(self.ceiling) for line in lines.values())
-        self._evenness = min(1.0, sum(rates) / most_of_all) if most_of_all > 0 else 1.0
-        return sum(rates) * len(members) / len(lines)
+        even, scale = sum(line.rate(self.ceiling) for line in lines.values()), len(members) / len(lines)
+        return Current(len(members), sum(rates) * scale, even * scale) if min(sum(rates), even) > 0 else None
 
     def _follow(self, name: str, cpu: float, rate: float) -> None:
         """Several samples in a row off the worker's line on one side: it has changed, and what was counts half."""

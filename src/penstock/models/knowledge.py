@@ -102,7 +102,7 @@ class Knowledge:
         return recovery_time(
             outlook.forecast.path,
             outlook.forecast.step,
-            capacity=0.0 if estimate is None else estimate.capacity,
+            capacity=0.0 if estimate is None else estimate.sure,
             backlog=self.loop.waiting or 0.0,
             downtime=stop.downtime,
             replay=stop.replay,

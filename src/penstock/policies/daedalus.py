@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
-from penstock.core import Decision, Fact, Observation, Policy, Reason
+from penstock.core import Decision, Expectation, Fact, Observation, Policy, Reason
 from penstock.errors import check
 from penstock.models import forecast
 from penstock.models.anomaly import Detector, Recoveries
@@ -32,6 +32,7 @@ RANGES = {
     "horizon": (1.0, DAY),
     "warm_up": (0.0, DAY),
     "half_life": (60.0, 30 * DAY),
+    "skew_half_life": (60.0, 30 * DAY),
     "checkpoint_interval": (0.0, 3600.0),
     "downtime_out": (0.0, 600.0),
     "downtime_in": (0.0, 600.0),
@@ -55,6 +56,7 @@ class Daedalus(Policy):
     downtime_out, downtime_in: seconds without processing to expect of a rescale, until it was seen how long it takes.
     warm_up: seconds after the job's start in which nothing is learned about capacity.
     half_life: seconds after which an observation of capacity counts half.
+    skew_half_life: seconds after which the skew observed at another scale-out counts half.
     time_scale: how many times shorter loops, waits, horizon and memory are; downtimes and recovery_target stay.
     """
 
@@ -83,6 +85,7 @@ class Daedalus(Policy):
     downtime_in: float = 15.0
     warm_up: float = 120.0
     half_life: float = 1800.0
+    skew_half_life: float = 21600.0
     time_scale: float = 1.0
     _known: Knowledge = field(init=False, repr=False)
 
@@ -98,7 +101,7 @@ class Daedalus(Policy):
         check(fits, "confidence", "be 0, or from 0.5 to 0.99", self.confidence)
         period = self.period
         self._known = Knowledge(
-            capacity=Capacity(half_life=self._scaled(self.half_life), memory=2 * period),
+            capacity=Capacity(self._scaled(self.half_life), 2 * period, self._scaled(self.skew_half_life)),
             forecast=Scored(
                 forecast.make(self.forecaster, period), self.max_wape, self.poor_loops, level=self.confidence or 0.9
             ),
@@ -171,11 +174,18 @@ class Daedalus(Policy):
             horizon=self._scaled(self.horizon),
         )
         decision = plan(situation, Rules(self._scaled(self.long_lived), self.recovery_target))
-        return replace(decision, reasons=(self._view(load, outlook), *decision.reasons))
+        return replace(
+            decision, reasons=(self._view(load, outlook), *decision.reasons), expects=self._expects(decision)
+        )
 
     def _capacity(self, workers: int) -> float:
         estimate = self._known.capacity.at(workers)
-        return 0.0 if estimate is None else estimate.capacity
+        return 0.0 if estimate is None else estimate.sure
+
+    def _expects(self, decision: Decision) -> Expectation | None:
+        """What is held to account is the likeliest capacity, not the part of it that plans rely on."""
+        known = None if decision.workers is None else self._known.capacity.at(decision.workers)
+        return decision.expects and replace(decision.expects, capacity=None if known is None else known.capacity)
 
     def _peak(self, outlook: Outlook, seconds: float) -> float:
         """The highest load until then: as forecast, or what it will not exceed with the confidence asked for."""

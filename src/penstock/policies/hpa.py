@@ -24,7 +24,8 @@ Select = Literal["max", "min", "disabled"]
 class Hpa(Policy):
     """As many workers as bring their mean CPU to its target.
 
-    target_cpu: CPU use to aim at, as a share of a worker's own allowance; whole percents.
+    target_cpu: CPU use to aim at, as a share of what a worker requests; whole percents.
+    cpu_request: CPU that a worker requests, as a share of what it may use at most; 1: all of it.
     tolerance_up, tolerance_down: how far above or below its target, as a ratio, CPU may be without a change.
     scale_up_pods, scale_down_pods: the most workers to add or remove per period; 0: no such rule.
     scale_up_percent, scale_down_percent: the most percent of workers to add or remove per period; 0: no such rule.
@@ -39,6 +40,7 @@ class Hpa(Policy):
     inputs: ClassVar[tuple[str, ...]] = ("requested", "per_worker.cpu", "per_worker.ready_at")
 
     target_cpu: float = 0.8
+    cpu_request: float = 1.0
     tolerance_up: float = 0.1
     tolerance_down: float = 0.1
     scale_up_pods: int = 4
@@ -56,6 +58,7 @@ class Hpa(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         check(0.005 < self.target_cpu <= 1, "target_cpu", "be in [0.01, 1]", self.target_cpu)
+        check(0.01 <= self.cpu_request <= 1, "cpu_request", "be in [0.01, 1]", self.cpu_request)
         for way in ("up", "down"):
             scale = f"scale_{way}"
             for name in (f"tolerance_{way}", f"{scale}_pods", f"{scale}_percent", f"{scale}_stabilisation"):
@@ -80,7 +83,7 @@ class Hpa(Policy):
             return Decision(self.max_workers, (too_many(current, self.max_workers),))
         if current < self.min_workers:
             return Decision(self.min_workers, (too_few(current, self.min_workers),))
-        target, reading = round(self.target_cpu * 100), _reading(observation, current)
+        target, reading = round(self.target_cpu * 100), _reading(observation, current, self.cpu_request)
         proposal = propose(current, reading, target, Tolerance(self.tolerance_up, self.tolerance_down))
         if proposal is None:
             sentence = (
@@ -122,12 +125,14 @@ class Hpa(Policy):
         return Pace(*(getattr(self, f"scale_{way}_{rule}") for rule in ("pods", "percent", "period", "select")))
 
 
-def _reading(observation: Observation, current: int) -> Reading:
+def _reading(observation: Observation, current: int, request: float) -> Reading:
+    # Kubernetes counts use against the request, observations against the limit: a worker that may use twice what it
+    # requests is seen at up to 200 %.
     # Workers that were asked for and are not there yet are Kubernetes' pending pods: unready.
     pending = max(0, current - len(observation.per_worker))
     silent = [w for w in observation.per_worker if w.cpu is None]
     reporting = [w for w in observation.per_worker if w.cpu is not None]
-    ready = tuple(round((w.cpu or 0) * ALLOWANCE) for w in reporting if not _cold(w, observation.at))
+    ready = tuple(round((w.cpu or 0) / request * ALLOWANCE) for w in reporting if not _cold(w, observation.at))
     return Reading(ready, unready=pending + len(reporting) - len(ready), missing=len(silent))
 
 

@@ -242,7 +242,7 @@ def test_skew_caps_the_job_and_leaves_cpu_unused() -> None:
         Stage("read", 0.6, partitioning="partition", downstream=("count",)),
         Stage("count", 0.4, partitioning="key"),
     )
-    profile = replace(load("flink-wordcount"), partitions=12, keys=100, operators=stages)
+    profile = replace(load("flink-wordcount"), partitions=12, source_keys=0, keys=100, zipf=0.0, operators=stages)
     means = []
     for seed in range(8):
         target = SimulatedTarget(profile, Constant(level=200_000, duration=300), workers=12, seed=seed)
@@ -258,6 +258,17 @@ def test_unequal_nodes_and_coordination_cost_throughput() -> None:
     assert capacity(replace(PLAIN, speed_spread=0.1), 8) < 8000
     assert capacity(replace(PLAIN, exponent=0.9), 8) == pytest.approx(1000 * 8**0.9)
     assert capacity(replace(PLAIN, ceiling=5000.0), 8) == pytest.approx(5000)
+
+
+def test_few_keys_fill_partitions_unevenly() -> None:
+    """35 lines in 18 partitions, as Daedalus' word count has them: some get several, some none, and all is read."""
+    reading = replace(PLAIN, partitions=18, operators=(Stage("read", 1.0, partitioning="partition"),))
+    assert capacity(reading, 18) == pytest.approx(18_000)
+    few = [capacity(replace(reading, source_keys=35), 18, seed) for seed in range(20)]
+    many = [capacity(replace(reading, source_keys=100_000), 18, seed) for seed in range(20)]
+    # The fullest of 18 partitions has a whole number of the lines, three to seven of them.
+    assert {round(35_000 / found) for found in few} <= {3, 4, 5, 6, 7, 8}
+    assert np.mean(few) < 9_000 < 17_000 < np.mean(many) < 18_000
 
 
 def test_workers_beyond_the_partitions_read_nothing() -> None:

@@ -55,7 +55,7 @@ def test_an_observation_has_all_that_policies_ask_for() -> None:
     assert [operator.name for operator in seen.operators] == ["source", "split", "count", "sink"]
     assert all(operator.parallelism == 9 for operator in seen.operators)
     assert seen.operators[1].rate_in == pytest.approx(30_000)
-    assert seen.operators[2].rate_in == seen.operators[1].rate_out == pytest.approx(300_000)
+    assert seen.operators[2].rate_in == seen.operators[1].rate_out == pytest.approx(246_000)
     assert decode(encode(Sample(observation=seen))) == Sample(observation=seen)
 
 

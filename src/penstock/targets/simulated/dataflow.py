@@ -20,7 +20,8 @@ from penstock.errors import Refused
 from penstock.targets.simulated.profile import Profile, Stage
 
 Floats = NDArray[np.float64]
-_SPEEDS, _KEYS, _PLACES, _DEAL = 1, 2, 3, 4  # what a generator is for, so that no two draws depend on each other
+# What a generator is for, so that no two draws depend on each other.
+_SPEEDS, _KEYS, _PLACES, _DEAL, _SOURCE = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,18 +211,21 @@ def upstream(profile: Profile, name: str) -> set[str]:
 
 def _shares(profile: Profile, stage: Stage, n: int, seed: int) -> Floats:
     if stage.partitioning == "partition":
-        return np.bincount(np.arange(profile.partitions) % n, minlength=n) / profile.partitions
+        parts = np.full(profile.partitions, 1 / profile.partitions)
+        if profile.source_keys:
+            parts = _group_weights(profile.source_keys, 0.0, profile.partitions, seed, _SOURCE)
+        return np.bincount(np.arange(profile.partitions) % n, weights=parts, minlength=n).astype(np.float64)
     if stage.partitioning == "key" and profile.keys:
-        groups = _group_weights(profile.keys, profile.zipf, profile.key_groups, seed)
+        groups = _group_weights(profile.keys, profile.zipf, profile.key_groups, seed, _KEYS)
         owner = np.arange(profile.key_groups) * n // profile.key_groups
         return np.bincount(owner, weights=groups, minlength=n).astype(np.float64)
     return np.full(n, 1 / n)
 
 
 @lru_cache(maxsize=64)
-def _group_weights(keys: int, zipf: float, groups: int, seed: int) -> Floats:
+def _group_weights(keys: int, zipf: float, groups: int, seed: int, purpose: int) -> Floats:
     weights = 1 / np.arange(1, keys + 1) ** zipf
-    hashed = np.random.default_rng([seed, _KEYS]).integers(0, groups, keys)
+    hashed = np.random.default_rng([seed, purpose]).integers(0, groups, keys)
     return np.bincount(hashed, weights=weights / weights.sum(), minlength=groups).astype(np.float64)
 
 

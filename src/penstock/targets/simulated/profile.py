@@ -82,6 +82,7 @@ class Profile:
     feed: log (what the job does not read waits in it) or generator (the source makes its own records as fast as
         they are wanted, and what the job does not take is never made).
     partitions: partitions of the source.
+    source_keys: distinct keys by which records are hashed to those partitions; 0: all partitions get alike.
     keys: distinct keys that records are hashed by; 0: so many that every worker gets its even share.
     zipf: exponent of the keys' popularity; 0: all alike.
     key_groups: groups that keys are hashed to; groups, not keys, are dealt to workers in equal ranges.
@@ -151,6 +152,7 @@ class Profile:
     cpu_through_restart: bool = True
     feed: Literal["log", "generator"] = "log"
     partitions: int = 24
+    source_keys: int = 0
     keys: int = 0
     zipf: float = 0.0
     key_groups: int = 128
