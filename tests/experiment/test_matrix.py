@@ -134,6 +134,12 @@ def test_a_job_that_fails_on_spark_is_a_sentence() -> None:
         matrix.run(numbered([replace(HPA, settings={"name": "hpaa"})]), master="local[1]")
 
 
+@pytest.mark.spark
+def test_a_master_that_is_none_is_a_sentence() -> None:
+    with pytest.raises(Unavailable, match=r"there is no Spark at local\[two\]: .*Could not parse Master URL"):
+        matrix.run(CELLS[:1], master="local[two]")
+
+
 def executors() -> list[int]:
     """The processes of Spark's executors that this very process, or a child of it, has started."""
     parents, commands = {}, {}

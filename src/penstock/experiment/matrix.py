@@ -123,9 +123,14 @@ def _on_spark(cells: Sequence[Cell], master: str, progress: Progress) -> list[Ro
         try:
             made = context.parallelize(texts, len(texts)).map(make).collect()
         except Exception as error:
-            last = str(error).strip().splitlines()[0]
-            raise Unavailable(f"the Spark job on {master} ended without a result: {last}") from error
+            raise Unavailable(f"the Spark job on {master} ended without a result: {_said(error)}") from error
     return [Row(**row) for row in made]
+
+
+def _said(error: Exception) -> str:
+    """The line of a Java error that says what happened, without its trace."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith((": ", "Caused by"))), lines[0] if lines else repr(error))
 
 
 @contextmanager
@@ -147,7 +152,10 @@ def _context(master: str) -> Iterator[SparkContext]:
         "spark.task.maxFailures": "8",
     }
     with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
-        session = SparkSession.builder.config(map=settings).getOrCreate()
+        try:
+            session = SparkSession.builder.config(map=settings).getOrCreate()
+        except Exception as error:  # whatever the JVM has to say
+            raise Unavailable(f"there is no Spark at {master}: {_said(error)}") from error
         try:
             if not master.startswith("local[") and master != "local":  # whose executors are other processes
                 session.sparkContext.addPyFile(str(_packed(Path(directory))))
