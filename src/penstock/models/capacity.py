@@ -213,7 +213,7 @@ class Capacity:
         if found is not None and samples >= (SETTLED if self._current else 1):
             if self._current is not None and self._current.workers != found.workers:
                 said = self._elsewhere(self._current, self._whole_at, found.workers)
-                self._miss += LESSON * (abs(said / found.capacity - 1) - self._miss)
+                self._miss += LESSON * (min(abs(said / found.capacity - 1), 1.0) - self._miss)
             self._current = found
             self._seen[found.workers] = Seen(self._whole_at, found.evenness, samples)
         self._whole_at, self._part = None, frozenset()

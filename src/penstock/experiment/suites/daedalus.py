@@ -208,8 +208,8 @@ SUITE = Suite(
         "Missing in the paper: what HPA's percentages are of. Kubernetes counts CPU against what a pod requests. In "
         "the authors' charts (github.com/pfisterb/daedalus) Flink's workers request half of their limit, so that HPA "
         "80 holds them near 40 % of what they can do; Kafka Streams' request all of it, so that HPA 80 means 80 %. "
-        "With all of it requested in Flink too, HPA 80 has no more workers than Daedalus (3.6, 5.4 and 3.3 on the "
-        "three jobs) and is a quarter of an hour behind on word count: then no profile gives the published figures.",
+        "With all of it requested in Flink too, HPA 80 has about as few workers as Daedalus or fewer (3.6, 5.4 and 3.3 "
+        "on the three jobs) and is a quarter of an hour behind on word count, far from the published figures.",
         "Missing in the paper: how high the peaks are, but for that 12 workers can do them. Here they are "
         + ", ".join(f"{100 * job.peak:.0f} % ({group})" for group, job in JOBS.items())
         + f" of what {STATIC} workers can do with that seed ({PHOEBE}: {100 * PEAK:.0f} % of what {MOST} can). They "

@@ -41,6 +41,9 @@ class Sieve:
         """The samples that are settled now, this one or the one held back among them."""
         while self.recent and not 0 <= at - self.recent[0][0] < self.window - EPSILON:
             self.recent.popleft()
+        if self._doubted is None and self.recent and rate <= ABSURD * self.recent[-1][1]:
+            self.recent.append((at, rate))  # as nearly all: what is not far above the last is not far above the highest
+            return [(at, rate)]
         highest = max((known for _, known in self.recent), default=0.0)
         settled = []
         if self._doubted is not None:
