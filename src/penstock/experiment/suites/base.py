@@ -230,7 +230,7 @@ def less(summary: Summary, group: str, measure: str, lower: str, higher: str, pu
     one, other = summary.mean(group, lower, measure), summary.mean(group, higher, measure)
     if one is None or other is None:
         return Finding(group, claim, "not run", None)
-    return Finding(group, claim, f"{one:.2f} against {other:.2f}", one < other)
+    return Finding(group, claim, f"{one:.3g} against {other:.3g}", one < other)
 
 
 def impossible(suite: Suite, summary: Summary) -> list[Finding]:
