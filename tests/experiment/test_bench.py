@@ -105,7 +105,13 @@ def test_every_policy_is_as_many_times_faster() -> None:
     assert raw(Case("sine", "daedalus"))["policy"] == {"name": "daedalus", "time_scale": 15.0}
     for label, target in (("hpa-80", 0.80), ("hpa-85", 0.85)):
         hpa = spec.parse(text(Case("sine", label)), "x").policy().config()
-        wanted = {"target_cpu": target, "interval": 1.0, "scale_up_period": 1.0, "scale_down_period": 1.0}
+        wanted = {
+            "target_cpu": target,
+            "cpu_request": 0.5,
+            "interval": 1.0,
+            "scale_up_period": 1.0,
+            "scale_down_period": 1.0,
+        }
         wanted |= {"scale_up_stabilisation": 20.0, "scale_down_stabilisation": 20.0, "max_workers": MOST}
         assert {key: hpa[key] for key in wanted} == wanted
     assert spec.parse(text(Case("sine", "static")), "x").policy().config()["workers"] is None

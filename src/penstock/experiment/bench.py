@@ -27,6 +27,7 @@ from penstock.experiment.pipeline import Pipeline
 from penstock.workloads import Load
 
 TIME_SCALE = 15.0  # how many times faster than in the paper every policy's clock runs; the load is compressed 30 times
+REQUEST = 0.5  # of a worker's limit: what HPA's percentages are of in the paper's Flink deployment
 PEAK = 0.8  # of what the most workers can do: "scaled so that the maximum … is less than this throughput", sec. 4.2
 MINUTES = 12.0
 MOST = 6
@@ -67,10 +68,14 @@ LOADS: dict[str, Table] = {
 
 
 def _hpa(target_cpu: float) -> Table:
-    """Kubernetes' defaults with the paper's five minutes between changes, both ways (sec. 4.3.2), in scaled time."""
+    """Kubernetes' defaults with the paper's five minutes between changes, both ways (sec. 4.3.2), in scaled time.
+
+    The percentages are of what a pod requests, in the paper's deployment half of what it may use: docs/simulator.md.
+    """
     return {
         "name": "hpa",
         "target_cpu": target_cpu,
+        "cpu_request": REQUEST,
         "interval": 15 / TIME_SCALE,
         "scale_up_period": 15 / TIME_SCALE,
         "scale_down_period": 15 / TIME_SCALE,

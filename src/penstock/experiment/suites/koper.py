@@ -243,8 +243,8 @@ SUITE = Suite(
         "Varga's lag threshold is for the lag of each worker, as fig. 3.3 configures it and the recorded runs show.",
         "Policies run as published, without Penstock's guards. The thesis has one run of each, so one sample.",
         "Not found again: DS2 on q11. A rates log in the thesis' repository counts 16 instances of each task where 8 "
-        "run, since Flink chains two operators to a task there and both are counted. The recorded decisions on q11 ask "
-        "for 1.4 to 1.8 times what the recorded busy times give, those on q1 for 0.9 times.",
+        "run, perhaps because Flink chains two operators to a task there; and the recorded decisions on q11 ask for "
+        "1.4 to 1.8 times what the recorded busy times give, those on q1 for 0.9 times.",
         "Nor dhalion-adapted on q11: two of the thesis' three runs scale up in a loop, and it calls the third lucky "
         "(sec. 5.11). Here all are.",
     ),
