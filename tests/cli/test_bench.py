@@ -164,10 +164,7 @@ def test_a_run_that_cannot_start_says_why_in_a_process_of_its_own(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_is_handed_on_to_the_run(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    # A shell that started the tests in the background has them ignore Ctrl-C, and so would what they start.
-    process = subprocess.Popen(
-        ["sleep", "60"], start_new_session=True, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)
-    )
+    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
     with command._handing_on(process) as asked:
         assert not asked()
         os.kill(os.getpid(), number)

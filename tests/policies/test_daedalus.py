@@ -357,3 +357,11 @@ def test_an_outage_of_everything_changes_nothing() -> None:
     decision = policy.decide(samples[-1])
     assert (decision.workers, decision.reason.code) == (4, "metrics.blind")
     assert isinstance(decision.reason, Reason)
+
+
+def test_a_load_next_to_nothing_is_nothing() -> None:
+    """A rate so small that a backlog divided by it is no number any more."""
+    policy = Daedalus(max_workers=8)
+    policy.learn(Observation(at=1.0, requested=2, input_rate=2.3e-308, processed_rate=0.0, backlog=4.0))
+    policy.learn(Observation(at=2.0, requested=2))
+    assert policy.decide(Observation(at=2.0, requested=2)).workers == 2

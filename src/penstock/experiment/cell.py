@@ -1,15 +1,14 @@
 """One simulated run as plain data in, and a row of measures as plain data out: the unit that a matrix is made of.
 
 A `Cell` says all there is to say about a run (job, load, policy, seed), so that any process, here or on a Spark
-executor, makes the same `Row` of it. Numbers are kept to nine digits: what a processor does with the last bits of a sum
-is no part of a result.
+executor, makes the same `Row` of it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -19,12 +18,13 @@ from numpy.typing import NDArray
 from penstock import guards, policies, workloads
 from penstock.core import Decision, Guard, Observation, Policy
 from penstock.errors import ConfigError, check
-from penstock.experiment import oracle
+from penstock.experiment import oracle, row
 from penstock.experiment.failures import Witness, as_shown
 from penstock.experiment.oracle import ORACLE
 from penstock.experiment.profiling import Plan, profiled
 from penstock.experiment.reach import Reach, reach
-from penstock.measures import Disturbance, Series, distribution, elasticity, excess_time, latency, recoveries
+from penstock.experiment.row import Row
+from penstock.measures import Disturbance, Series, elasticity, excess_time, latency, recoveries
 from penstock.measures import backlog as backlog_of
 from penstock.measures import downtime as downtime_of
 from penstock.measures.series import mean
@@ -32,9 +32,6 @@ from penstock.targets.simulated import Made, Profile, SimulatedTarget, profile_o
 from penstock.targets.simulated import load as profile_named
 from penstock.workloads import Load
 
-POINTS = 240  # of a run's lines in a figure
-SHARES = 101  # of its latency distribution
-DIGITS = 9
 LEAST_TARGET = 60.0
 HOUR = 3600.0
 SHORTEST, LONGEST = 10.0, 31 * 24 * HOUR
@@ -90,69 +87,6 @@ class Cell:
         """The cell that `to_json` wrote."""
         document = json.loads(text)
         return cls(**{**document, "failures": tuple(document["failures"])})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """What came of a cell; None is unknown. Seconds, records, workers; shares are 0..1.
-
-    latency_*: of the 95th percentile over time, nothing left out; latency_known: share of the time it is known for.
-    over_target: share of that time above the latency target.
-    workers_*, accuracy_*, timeshare_*: against the fewest workers that the load needed at each instant,
-    which are ideal_workers on average.
-    recovery_rescale, recovery_failure: mean seconds until all was normal again, by the latency that the metric shows
-        and by what truly waited, where that was seen.
-    capacity_error, forecast_error: what decisions expected against what was true, as a share of it.
-    recovery_error: how far recoveries from failures were off what the policy's models said as each began, as a mean
-        share of that.
-    profiling_seconds: worker-seconds of the profiling phase before the run, which are in no other figure.
-    note: why there is nothing. lines: load, workers, latency, backlog over time and decisions, as JSON.
-    """
-
-    number: int
-    group: str
-    policy: str
-    name: str
-    profile: str
-    seed: int
-    duration: float
-    max_workers: int
-    latency_target: float
-    ideal_workers: float
-    average_workers: float | None = None
-    worker_seconds: float | None = None
-    money: float | None = None
-    latency_mean: float | None = None
-    latency_p50: float | None = None
-    latency_p95: float | None = None
-    latency_p99: float | None = None
-    latency_max: float | None = None
-    latency_known: float | None = None
-    over_target: float | None = None
-    rescales: int | None = None
-    rescales_out: int | None = None
-    rescales_in: int | None = None
-    downtime: float | None = None
-    backlog_mean: float | None = None
-    backlog_max: float | None = None
-    backlog_end: float | None = None
-    accuracy_over: float | None = None
-    accuracy_under: float | None = None
-    workers_over: float | None = None
-    workers_under: float | None = None
-    timeshare_over: float | None = None
-    timeshare_under: float | None = None
-    excess_time: float | None = None
-    recovery_rescale: float | None = None
-    recovery_failure: float | None = None
-    capacity_error: float | None = None
-    forecast_error: float | None = None
-    recovery_error: float | None = None
-    profiling_seconds: float | None = None
-    cpu_mean: float | None = None
-    records_in: float | None = None
-    note: str = ""
-    lines: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +152,10 @@ def execute(cell: Cell) -> Row:
         "ideal_workers": float(demand.mean()),
     }
     if made_of.policy is None:
-        return _row(known | _oracle(cell, made_of))
+        return row.made(known | _oracle(cell, made_of))
     parallelism = dict(cell.parallelism) or None
     workers = sum(parallelism.values()) if parallelism else cell.initial_workers
-    return _row(known | _lived(cell, made_of, made_of.policy, workers, parallelism))
+    return row.made(known | _lived(cell, made_of, made_of.policy, workers, parallelism))
 
 
 def _oracle(cell: Cell, made_of: Parts) -> dict[str, Any]:
@@ -326,13 +260,13 @@ def _measured(
         for cause in ("rescale", "failure")
     }
     paid = float(truth.workers.sum())
-    lines = _lines(truth.input_rate, truth.workers, truth.p95, truth.backlog)
-    lines["quantiles"] = _quantiles(series)
+    lines = row.lines(truth.input_rate, truth.workers, truth.p95, truth.backlog)
+    lines["quantiles"] = row.quantiles(series)
     lines["decisions"] = [
-        [_short(m.at), m.decision.workers, dict(m.decision.parallelism)] for m in made if m.carried_out
+        [row.short(m.at), m.decision.workers, dict(m.decision.parallelism)] for m in made if m.carried_out
     ]
-    lines["rescales"] = [[_short(at), before, after] for at, before, after in changes]
-    lines["failures"] = [[_short(r.at), _short(r.seconds), r.interrupted] for r in ended if r.cause == "failure"]
+    lines["rescales"] = [[row.short(at), before, after] for at, before, after in changes]
+    lines["failures"] = [[row.short(r.at), row.short(r.seconds), r.interrupted] for r in ended if r.cause == "failure"]
     return {
         "average_workers": paid / len(truth.workers),
         "worker_seconds": paid,
@@ -386,40 +320,6 @@ def _wape(pairs: list[tuple[float, float]]) -> float | None:
 
 def _profile(table: Mapping[str, Any]) -> Profile:
     return profile_of(str(table.get("name", "profile")), {key: value for key, value in table.items() if key != "name"})
-
-
-def _lines(load: Floats, workers: Floats, late: Floats, waiting: Floats) -> dict[str, Any]:
-    """The run at a few hundred instants: means of load and latency, the workers at the end, the highest backlog."""
-    length = max(1, -(-len(load) // POINTS))
-    rows = range(0, len(load), length)
-    means = [late[at : at + length] for at in rows]
-    return {
-        "every": length,
-        "load": [_short(float(load[at : at + length].mean())) for at in rows],
-        "workers": [int(workers[min(at + length, len(workers)) - 1]) for at in rows],
-        "latency": [_short(float(np.nanmean(part))) if np.isfinite(part).any() else None for part in means],
-        "backlog": [_short(float(waiting[at : at + length].max())) for at in rows],
-    }
-
-
-def _quantiles(series: Series) -> list[float | None]:
-    spread = distribution(series.latency, series.seconds)
-    return [_short(spread.quantile(share)) for share in np.linspace(0.0, 1.0, SHARES)]
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.5g}")
-
-
-def _row(known: Mapping[str, Any]) -> Row:
-    """With floats to nine digits, and nothing that is not a number."""
-    kept: dict[str, Any] = {}
-    for each in fields(Row):
-        value = known.get(each.name, each.default)
-        if isinstance(value, float):
-            value = float(f"{value:.{DIGITS}g}") if isfinite(value) else None
-        kept[each.name] = value
-    return Row(**kept)
 
 
 __all__ = ["ORACLE", "Cell", "Parts", "Row", "execute", "parts"]

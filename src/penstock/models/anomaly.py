@@ -313,7 +313,7 @@ class Recoveries:
 
     def _take_in(self, at: float, workload: float, throughput: float, backlog: float | None) -> None:
         self.detector.learn(at, workload, throughput)
-        if backlog is not None and workload > 0:
+        if backlog is not None and workload > 1e-9:  # less is nothing
             if self._delays_at is not None and at > self._delays_at:
                 self._delays.fade(max(0.5 ** ((at - self._delays_at) / self.detector.half_life), FAINTEST))
             self._delays_at = at

@@ -15,6 +15,7 @@ from penstock.core import Batch, Fact, Observation, Reason, Worker
 FROZEN = 5  # as many equal samples in a row are no coincidence for measured floats
 MISSING = 0.2  # more than this share of an interval's samples missing is not a whole picture
 MOST = 1e12  # records/s, or records, or seconds: nothing that is scaled has more
+LEAST = 1e-9  # of the same: less is nothing, and nothing can be divided by it
 JUMP = 10.0  # a load so many times that of the sample before is a surge or a broken counter: nobody knows yet
 
 
@@ -41,7 +42,7 @@ def checked(observation: Observation) -> Checked | None:
 
     def rate(name: str, value: float | None) -> float | None:
         if value is None or (_number(value) and 0 <= value <= MOST):
-            return value
+            return value if value is None or value >= LEAST else 0.0
         wrong.append(name)
         return None
 
