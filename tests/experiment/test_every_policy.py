@@ -1,4 +1,4 @@
-"""Every policy runs a whole simulated experiment: three hours of a sine on Flink's word count, measured like any other."""
+"""Every policy runs a whole simulated experiment: three hours of a sine on Flink's word count."""
 
 from __future__ import annotations
 
