@@ -14,7 +14,6 @@ What only a real run has ([cluster], [stream], [[shadow]]) is checked, not simul
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -30,7 +29,10 @@ from penstock.experiment.spec import (
     ClusterSpec,
     GuardSpec,
     StreamSpec,
+    from_file,
     known_tables,
+    table_of,
+    tables_of,
     with_profile,
 )
 from penstock.settings import build
@@ -98,28 +100,15 @@ def numbered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
 
 def load(path: Path | str) -> Simulation:
     """The simulation of a file."""
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"experiment must be a file that can be read, got {str(path)!r}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"experiment must be a TOML text, got {str(path)!r}, which is not UTF-8") from None
-    try:
-        return parse(text, path.stem)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+    return from_file(path, parse)
 
 
 def parse(text: str, name: str) -> Simulation:
     """The simulation of a text; `name` is what to call it if it does not say."""
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"experiment must be valid TOML, got {error}") from None
+    raw = tables_of(text)
     known_tables(raw, TABLES, Head)
     notes = _real(raw)
-    guards = build("guards", {"guards": GuardSpec}, "guards", _table(raw, "guards"))
+    guards = build("guards", {"guards": GuardSpec}, "guards", table_of(raw, "guards"))
     loads = _tables(raw, "workload")
     wanted = [with_profile(table) for table in _tables(raw, "policy")] or [{"name": DEFAULT_POLICY}]
     for table in wanted:
@@ -180,8 +169,8 @@ def _holes(group: str, table: Mapping[str, Any]) -> str:
 def _real(raw: dict[str, Any]) -> tuple[str, ...]:
     """Take out what only a real run has, checked all the same."""
     given = [key for key in REAL if key in raw]
-    build("cluster", {"cluster": ClusterSpec}, "cluster", _table(raw, "cluster"))
-    build("stream", {"stream": StreamSpec}, "stream", _table(raw, "stream"))
+    build("cluster", {"cluster": ClusterSpec}, "cluster", table_of(raw, "cluster"))
+    build("stream", {"stream": StreamSpec}, "stream", table_of(raw, "stream"))
     for shadow in _tables(raw, "shadow"):
         settings = with_profile({key: value for key, value in shadow.items() if key != "name"})
         policies.make(str(shadow.get("name")), **settings)
@@ -209,13 +198,6 @@ def _first(head: Head, profile: Profile, most: int, settings: Mapping[str, Any])
         first = given if isinstance(given, int) and least <= given <= most else most
     check(first <= most, "initial_workers", f"be at most max_workers ({most})", first)
     return first
-
-
-def _table(raw: dict[str, Any], key: str) -> dict[str, Any]:
-    table = raw.pop(key, {})
-    if not isinstance(table, dict):
-        raise ConfigError(f"{key} must be a table [{key}], got {table!r}")
-    return table
 
 
 def _tables(raw: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -15,10 +15,10 @@ max_workers = 6
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock import guards, jobs, policies, workloads
 from penstock.core import Guard, Policy
@@ -26,6 +26,8 @@ from penstock.errors import ConfigError, check
 from penstock.jobs import Job
 from penstock.settings import build, one_of
 from penstock.workloads import Load
+
+T = TypeVar("T")
 
 DEFAULT_POLICY = "daedalus"
 TABLES = ("workload", "policy", "shadow", "guards", "cluster", "stream")
@@ -182,6 +184,11 @@ def with_profile(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def load(path: Path | str) -> Experiment:
     """The experiment of a file."""
+    return from_file(path, parse)
+
+
+def from_file(path: Path | str, parse: Callable[[str, str], T]) -> T:
+    """What `parse` makes of the text and name of a file; what is wrong with it names the file."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -195,16 +202,21 @@ def load(path: Path | str) -> Experiment:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def parse(text: str, name: str) -> Experiment:
-    """The experiment of a text; `name` is what to call it if it does not say."""
+def tables_of(text: str) -> dict[str, Any]:
+    """The tables of a TOML text."""
     try:
-        raw = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"experiment must be valid TOML, got {error}") from None
+
+
+def parse(text: str, name: str) -> Experiment:
+    """The experiment of a text; `name` is what to call it if it does not say."""
+    raw = tables_of(text)
     if "profile" in raw:
         raise ConfigError(f"profile must be left out of a real run (try `penstock simulate`), got {raw['profile']!r}")
     known_tables(raw, TABLES, Head)
-    tables = {key: _table(raw, key) for key in TABLES if key != "shadow"}
+    tables = {key: table_of(raw, key) for key in TABLES if key != "shadow"}
     shadows = raw.pop("shadow", [])
     if not isinstance(shadows, list) or not all(isinstance(shadow, dict) for shadow in shadows):
         raise ConfigError(f"shadow must be a list of tables [[shadow]], got {shadows!r}")
@@ -245,7 +257,8 @@ def known_tables(raw: Mapping[str, Any], tables: Iterable[str], head: type) -> N
             one_of("table", tables, key)
 
 
-def _table(raw: dict[str, Any], key: str) -> dict[str, Any]:
+def table_of(raw: dict[str, Any], key: str) -> dict[str, Any]:
+    """Take the table of this name out; empty if there is none."""
     table = raw.pop(key, {})
     if not isinstance(table, dict):
         raise ConfigError(f"{key} must be a table [{key}], got {table!r}")
