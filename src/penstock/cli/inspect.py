@@ -85,16 +85,18 @@ def jobs(
     chosen = [_pick("job", JOBS, name)] if name else list(JOBS.values())
     if as_json:
         plain = [
-            {"name": job.name, "summary": job.summary, "operators": list(job.operators), "state": job.state}
-            | {"paper": job.paper, "schema": {field.name: str(field.type) for field in job.schema}}
+            {"name": job.name, "summary": job.summary, "operators": list(job.operators), "keys": job.keys}
+            | {"state": job.state, "paper": job.paper, "schema": {field.name: str(field.type) for field in job.schema}}
             for job in chosen
         ]
         render.emit(plain[0] if name else plain)
         return
-    shown = render.table("job", "what it does", "operators", "state")
+    shown = render.table("job", "what it does", "operators", "keys and state")
     for job in chosen:
         what = f"{escape(job.summary)}\n[dim]{escape(job.paper)}[/]"
-        shown.add_row(f"[bold]{job.name}[/]", what, " → ".join(job.operators), escape(job.state))
+        shown.add_row(
+            f"[bold]{job.name}[/]", what, " → ".join(job.operators), f"{escape(job.keys)}\n[dim]{escape(job.state)}[/]"
+        )
     render.console().print(shown)
 
 

@@ -33,7 +33,7 @@ from penstock.experiment.live import Moment, Outcome, Run
 from penstock.experiment.pipeline import Pipeline
 
 RUNS = Path("runs")
-BULKY = ("log", "checkpoint", "cluster", "results")  # what the recount needs, and nothing else does
+BULKY = ("log", "checkpoint", "cluster", "results", "batches")  # what the recount needs, and nothing else does
 
 Into = Annotated[Path | None, Parameter(help="Directory of the run. Default: a new one under ./runs.")]
 Flag = Parameter(negative=(), show_default=False)
@@ -208,7 +208,7 @@ def _run(experiment: spec.Experiment, into: Path | None, *, dry_run: bool, keep:
         render.emit(ran.document)
     else:
         _summary(console, ran.outcome, ran.picture, ran.journal)
-    return 0 if ran.outcome.verdict.equal and (ran.outcome.finished or ran.stopped) else 1
+    return 0 if ran.outcome.verdict.equal is not False and (ran.outcome.finished or ran.stopped) else 1
 
 
 def conduct(
@@ -262,9 +262,12 @@ def _summary(console: Console, outcome: Outcome, picture: Path, journal: Path) -
     measures, verdict = outcome.measures, outcome.verdict
     title = "What came of it" if outcome.finished else "What came of it (stopped early)"
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
-    mark = "[green]equal[/]" if verdict.equal else "[bold red]NOT EQUAL[/]"
-    table.add_row("records in, records out", f"{verdict.records_in:,}, {verdict.records_out:,}: {mark}")
+    if verdict.equal is not None:
+        mark = "[green]equal[/]" if verdict.equal else "[bold red]NOT EQUAL[/]"
+        table.add_row("records in, records out", f"{verdict.records_in:,}, {verdict.records_out:,}: {mark}")
     table.add_row("recount", verdict.sentence)
+    if verdict.set_aside or verdict.late:
+        table.add_row("malformed, too late", f"{verdict.set_aside:,} set aside, {verdict.late:,} came too late")
     if measures.average_workers is not None:
         saved = 1 - measures.average_workers / outcome.max_workers
         text = f"{measures.average_workers:.2f} instead of {outcome.max_workers}: {saved:.0%} less than always-max"

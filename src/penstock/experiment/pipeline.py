@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,14 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import Unavailable
+from penstock.experiment.query import JobQuery
 from penstock.experiment.spec import Experiment
 from penstock.jobs import Verdict
-from penstock.jobs.sink import ResultFiles
-from penstock.sources import offsets
 from penstock.sources.log import EmbeddedLog
 from penstock.sources.splits import publish
 from penstock.targets.spark.cluster import SparkCluster
-from penstock.targets.spark.latency import observe_latency
 from penstock.targets.spark.target import SparkTarget
 
 if TYPE_CHECKING:
@@ -50,8 +47,6 @@ class Pipeline:
     ) -> None:
         self.experiment = experiment
         self.directory = directory
-        self.results = directory / "results"
-        self._checkpoint = directory / "checkpoint"
         self._workers = workers
         self._control = control
         self._tell = tell
@@ -91,15 +86,13 @@ class Pipeline:
         splits = self.directory / "workers"
         publish(splits, workers)
         job, spec = self.experiment.job, self.experiment.stream
-        records = self.log.stream(self._spark, splits=splits, max_records_per_split=self.max_records_per_worker)
-        self.query = (
-            job.build(observe_latency(records))
-            .writeStream.queryName(self.experiment.head.name)
-            .outputMode(job.output_mode)
-            .option("checkpointLocation", str(self._checkpoint))
-            .trigger(processingTime=f"{int(spec.trigger * 1000)} milliseconds")
-            .foreachBatch(ResultFiles(self.results).write)
-            .start()
+        self._job_query = JobQuery(job, self.log, self.directory, kind=spec.sink, tell=self._tell)
+        self.query = self._job_query.start(
+            self._spark,
+            self.experiment.head.name,
+            trigger=spec.trigger,
+            splits=splits,
+            max_records_per_split=self.max_records_per_worker,
         )
         self.target = SparkTarget(
             self.query,
@@ -143,10 +136,7 @@ class Pipeline:
 
     def verify(self) -> Verdict:
         """Recount the log up to where the results go, with the job's own proof."""
-        numbers = sorted(int(path.stem) for path in self.results.glob("*.arrow"))
-        if not numbers:
-            return Verdict(False, 0, 0, "there are no results")
-        return self.experiment.job.check(self.log, self.results, planned_offsets(self._checkpoint, numbers[-1]))
+        return self._job_query.verify()
 
     def stop_query(self) -> None:
         """End the query between two batches where possible, so that no task is cut off."""
@@ -170,9 +160,3 @@ class Pipeline:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
-
-
-def planned_offsets(checkpoint: Path, batch: int) -> dict[int, int]:
-    """Where a batch ends in the log: Spark writes it down before it runs the batch, so results and offsets agree."""
-    lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
-    return offsets.parse(json.loads(lines[-1]))

@@ -9,7 +9,7 @@ max_workers = 6
 [[shadow]]                 # others that watch the same job and only say what they would do
 [guards]                   # settle, cooldown_up, cooldown_down
 [cluster]                  # cpu, memory
-[stream]                   # trigger, max_records_per_worker, partitions, state_partitions
+[stream]                   # trigger, max_records_per_worker, partitions, state_partitions, sink
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from penstock import guards, jobs, policies, workloads
 from penstock.core import Guard, Policy
 from penstock.errors import ConfigError, check
 from penstock.jobs import Job
+from penstock.jobs.sink import KINDS
 from penstock.settings import build, one_of
 from penstock.workloads import Load
 
@@ -56,12 +57,14 @@ class StreamSpec:
     max_records_per_worker: the most records of one batch that each worker gets.
     partitions: of the source log.
     state_partitions: of the query's state, fixed for its life; unset: half of max_workers.
+    sink: where the results go: parquet, log, console or none; without a recount for the last two.
     """
 
     trigger: float = 3.0
     max_records_per_worker: int = 60_000
     partitions: int = 4
     state_partitions: int | None = None
+    sink: str = "parquet"
 
     def __post_init__(self) -> None:
         check(self.trigger >= 0, "trigger", "be 0 seconds or more", self.trigger)
@@ -69,6 +72,7 @@ class StreamSpec:
         check(self.partitions >= 1, "partitions", "be at least 1", self.partitions)
         known = self.state_partitions
         check(known is None or known >= 1, "state_partitions", "be at least 1, or unset", known)
+        one_of("stream.sink", KINDS, self.sink)
 
 
 @dataclass(frozen=True, slots=True)

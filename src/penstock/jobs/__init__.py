@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from penstock.jobs.base import Job, Verdict
 from penstock.jobs.wordcount import WordCount
+from penstock.jobs.ysb import YahooBenchmark
 from penstock.settings import build
 
-JOBS: dict[str, type[Job]] = {job.name: job for job in sorted((WordCount,), key=lambda job: job.name)}
+_ALL: tuple[type[Job], ...] = (WordCount, YahooBenchmark)
+JOBS: dict[str, type[Job]] = {job.name: job for job in sorted(_ALL, key=lambda job: job.name)}
 
 __all__ = ["JOBS", "Job", "Verdict", "make"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,8 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.jobs.base import Generate, Job, Verdict
-from penstock.jobs.sink import ResultFiles
-from penstock.sources.log import EmbeddedLog
+from penstock.jobs.evidence import Evidence
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,6 +31,7 @@ class WordCount(Job):
     summary: ClassVar[str] = "running count per word of a stream of lines; words follow a Zipf law, so keys are skewed"
     paper: ClassVar[str] = "Daedalus (ICPE 2024), sec. 4.3"
     operators: ClassVar[tuple[str, ...]] = ("read and split", "count")
+    keys: ClassVar[str] = f"{VOCABULARY:,} words by a Zipf law of {ZIPF}"
     state: ClassVar[str] = f"one count per word, up to {VOCABULARY:,} words"
     schema: ClassVar[pa.Schema] = pa.schema(
         [pa.field("timestamp", pa.timestamp("us", "UTC")), pa.field("line", pa.string())]  # type: ignore[arg-type]
@@ -62,19 +61,19 @@ class WordCount(Job):
         words = records.select(F.explode(F.split(F.lower("line"), "[^a-z0-9]+")).alias("word"))
         return words.where("word != ''").groupBy("word").count()
 
-    def check(self, log: EmbeddedLog, results: Path, until: dict[int, int]) -> Verdict:
+    def check(self, evidence: Evidence) -> Verdict:
         """Recount every line in plain Python and demand the same count for every word."""
         lines: Counter[str] = Counter()
-        for partition, end in until.items():
-            for batch in log.read(partition, log.begin_offsets()[partition], end):
-                lines.update(map(str, batch.column("line").to_pylist()))
+        found: dict[str, int] = {}
+        for batch, rows in evidence.rows():
+            for records in evidence.records(batch):
+                lines.update(map(str, records.column("line").to_pylist()))
+            # A later batch's count of a word replaces the earlier one.
+            found.update((row["word"], row["count"]) for row in rows.to_pylist())
         expected: Counter[str] = Counter()
         for line, times in lines.items():
             for word in re.findall(r"[a-z0-9]+", line.lower()):
                 expected[word] += times
-        found: dict[str, int] = {}
-        for table in ResultFiles(results).read():  # a later batch's count of a word replaces the earlier one
-            found.update((row["word"], row["count"]) for row in table.to_pylist())
         wrong = sorted(word for word in expected.keys() | found.keys() if expected[word] != found.get(word, 0))
         records_in = sum(lines.values())
         records_out, rest = divmod(sum(found.values()), WORDS_PER_LINE)
