@@ -2,10 +2,11 @@
 
     python benchmarks/capacity.py [--max 6] [--loop 60] [--json]
 
-For each scale-out: the job gets a load that swings between 35 % and 75 % of what it can roughly do, for one loop, and a
-model that knows nothing else learns from it. Then the same job is saturated, as `penstock calibrate` does it, with the
-batch limits of an ordinary run. The words of word count follow a Zipf law, so the keys are skewed. The first scale-out
-is saturated once before, to know roughly what the job can do. About two and a half minutes for each.
+For each scale-out: the job is saturated, as `penstock calibrate` does it, with the batch limits of an ordinary run;
+then it gets a load that swings between 35 % and 75 % of that for one loop, and a model that knows nothing else learns
+from it; then it is saturated once more. The mean of the two is what the model's word is held against: on a machine that
+others use as well the speed itself changes within minutes, and `drift` says how much. The words of word count follow a
+Zipf law, so the keys are skewed. About three minutes for each.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from penstock.errors import Unavailable
@@ -34,6 +36,31 @@ level = 0
 [policy]
 name = "static"
 """
+
+
+LEAD = 30.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One scale-out, in records/s: the model's word, and what it did at saturation before and after."""
+
+    workers: int
+    estimated: float
+    before: float
+    after: float
+
+    @property
+    def measured(self) -> float:
+        return (self.before + self.after) / 2
+
+    @property
+    def error(self) -> float:
+        return self.estimated / self.measured - 1
+
+    @property
+    def drift(self) -> float:
+        return self.after / self.before - 1
 
 
 def tell(text: str) -> None:
@@ -56,26 +83,25 @@ def settle(pipeline: Pipeline, workers: int) -> None:
 
 
 def learned(pipeline: Pipeline, workers: int, rough: float, seconds: float, folder: Path) -> float:
-    """The estimate of a fresh model after one loop, with what a worker takes to warm up under load before it."""
+    """The estimate of a fresh model after one loop; before it, as long as it takes to fill the metrics' windows."""
     model, last = Capacity(memory=2 * seconds), None
-    swing = {"kind": "sine", "low": 0.35 * rough, "high": 0.75 * rough, "periods": 1, "duration": 2 * seconds}
+    swing = {"kind": "sine", "low": 0.35 * rough, "high": 0.75 * rough, "periods": 1, "duration": LEAD + seconds}
     task = Task(
         log=str(pipeline.log.path),
         job="wordcount",
         workload=swing,
         progress=str(folder / f"feed-{workers}.json"),
-        until=2 * seconds,
+        until=LEAD + seconds,
     )
     began = time.time()
     with Feed(task) as feed:
-        while time.time() - began < 2 * seconds and not feed.done:
+        while time.time() - began < LEAD + seconds and not feed.done:
             time.sleep(1)
             with suppress(Unavailable):
                 seen = pipeline.target.observe()
                 ready = warm(seen.per_worker, seen.at)
                 fresh = seen.batch is not None and seen.batch.number != last and not seen.batch.cold
-                # The first loop fills the windows and warms the workers up; the model sees only the second.
-                if fresh and len(ready) == workers and seen.at - began > seconds:
+                if fresh and len(ready) == workers and seen.at - began > LEAD:
                     last = seen.batch.number if seen.batch else None
                     model.learn(seen.at, ready)
     estimate = model.at(workers)
@@ -96,25 +122,26 @@ def main() -> None:
         with Pipeline(experiment, Path(folder) / "run", workers=1, tell=tell) as pipeline:
             tell("warming up")
             pipeline.warm_up()
-            rough = capacity.measure(pipeline, 1, seconds=15).rate
             for workers in range(1, pipeline.cluster.max_workers + 1):
+                tell(f"{workers} workers: saturating")
+                before = capacity.measure(pipeline, workers, seconds=20).rate
                 settle(pipeline, workers)
                 tell(f"{workers} workers: one loop of ordinary load")
-                estimate = learned(pipeline, workers, rough * workers, arguments.loop, Path(folder))
-                tell(f"{workers} workers: saturating")
-                found = capacity.measure(pipeline, workers, seconds=30)
-                rough = found.per_worker
-                error = estimate / found.rate - 1
-                rows.append({"workers": workers, "estimated": estimate, "measured": found.rate, "error": error})
-                tell(f"{workers} workers: {estimate:,.0f} estimated, {found.rate:,.0f} measured, {error:+.1%}")
-    errors = [abs(row["error"]) for row in rows]
-    result = {"rows": rows, "median_error": statistics.median(errors), "worst_error": max(errors)}
+                estimate = learned(pipeline, workers, before, arguments.loop, Path(folder))
+                tell(f"{workers} workers: saturating again")
+                after = capacity.measure(pipeline, workers, seconds=20).rate
+                settle(pipeline, workers)
+                rows.append(row := Row(workers, estimate, before, after))
+                tell(f"{workers} workers: {estimate:,.0f} estimated, {row.measured:,.0f} measured, {row.error:+.1%}")
+    errors = [abs(row.error) for row in rows]
+    plain = [{**asdict(row), "measured": row.measured, "error": row.error, "drift": row.drift} for row in rows]
+    result = {"rows": plain, "median_error": statistics.median(errors), "worst_error": max(errors)}
     if arguments.json:
         print(json.dumps(result))
         return
-    print(f"{'workers':>8} {'estimated':>12} {'measured':>12} {'error':>8}")
+    print(f"{'workers':>8} {'estimated':>12} {'measured':>12} {'error':>8} {'drift':>8}")
     for row in rows:
-        print(f"{row['workers']:>8} {row['estimated']:>12,.0f} {row['measured']:>12,.0f} {row['error']:>+8.1%}")
+        print(f"{row.workers:>8} {row.estimated:>12,.0f} {row.measured:>12,.0f} {row.error:>+8.1%} {row.drift:>+8.1%}")
     print(f"median error {result['median_error']:.1%}, worst {result['worst_error']:.1%}")
 
 

@@ -16,7 +16,15 @@ from penstock.experiment import bench, spec
 from penstock.experiment.bench import CASES, Calibration, Case
 
 PEAK, MINUTES, MOST = 9876.5, 12.0, 6
-NAMES = ["sine-daedalus", "sine-hpa-80", "sine-hpa-85", "sine-static", "advertising-daedalus", "advertising-hpa-80"]
+NAMES = [
+    "sine-daedalus",
+    "sine-hpa-80",
+    "sine-hpa-85",
+    "sine-static",
+    "advertising-daedalus",
+    "advertising-hpa-80",
+    "sine-hpa-80-of-limit",
+]
 KNOWN = [case for case in CASES if bench.POLICIES[case.policy]["name"] in policies.POLICIES]
 CALIBRATION = Calibration(MINUTES, MOST, MOST, PEAK / bench.PEAK, 0.02, 5, PEAK, "a machine")
 

@@ -58,6 +58,7 @@ CASES = (
     Case("sine", "static"),
     Case("advertising", "daedalus"),
     Case("advertising", "hpa-80"),
+    Case("sine", "hpa-80-of-limit"),  # the last, for whoever counts against all that a worker may use
 )
 
 # Shapes only: the peak comes from the calibration, the duration from the suite.
@@ -67,7 +68,7 @@ LOADS: dict[str, Table] = {
 }
 
 
-def _hpa(target_cpu: float) -> Table:
+def _hpa(target_cpu: float, request: float = REQUEST) -> Table:
     """Kubernetes' defaults with the paper's five minutes between changes, both ways (sec. 4.3.2), in scaled time.
 
     The percentages are of what a pod requests, in the paper's deployment half of what it may use: docs/simulator.md.
@@ -75,7 +76,7 @@ def _hpa(target_cpu: float) -> Table:
     return {
         "name": "hpa",
         "target_cpu": target_cpu,
-        "cpu_request": REQUEST,
+        "cpu_request": request,
         "interval": 15 / TIME_SCALE,
         "scale_up_period": 15 / TIME_SCALE,
         "scale_down_period": 15 / TIME_SCALE,
@@ -88,6 +89,7 @@ POLICIES: dict[str, Table] = {
     "daedalus": {"name": "daedalus", "time_scale": TIME_SCALE},
     "hpa-80": _hpa(0.80),
     "hpa-85": _hpa(0.85),
+    "hpa-80-of-limit": _hpa(0.80, request=1.0),
     "static": {"name": "static"},
 }
 

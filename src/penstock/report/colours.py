@@ -34,6 +34,7 @@ STYLES: dict[str, Style] = {
     "hpa": Style(VERMILION),
     "hpa-60": Style(SKY),
     "hpa-80": Style(VERMILION),
+    "hpa-80-of-limit": Style(SKY),
     "hpa-85": Style(ORANGE),
     "keda-lag": Style(SKY, "--"),
     "mdl-nl-unaware": Style(GREEN, "-."),
