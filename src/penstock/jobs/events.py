@@ -55,11 +55,9 @@ def lines(*pieces: str | pa.Array[Any]) -> pa.Array[Any]:
     return joined
 
 
-def records(
-    random: np.random.Generator, arrivals: Ints, whole: pa.Array[Any], share: float = MALFORMED
-) -> pa.RecordBatch:
+def records(random: np.random.Generator, arrivals: Ints, whole: pa.Array[Any]) -> pa.RecordBatch:
     """Lines with their times of arrival; a share of them cut off, without a field's value, or no JSON at all."""
-    bad = np.flatnonzero(random.random(len(arrivals)) < share)
+    bad = np.flatnonzero(random.random(len(arrivals)) < MALFORMED)
     if bad.size:
         kind = random.integers(0, 3, bad.size)
         spoiled = [_spoil(str(line), int(k)) for line, k in zip(whole.take(bad).to_pylist(), kind, strict=True)]
