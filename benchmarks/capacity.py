@@ -132,7 +132,9 @@ def main() -> None:
                 after = capacity.measure(pipeline, workers, seconds=20).rate
                 settle(pipeline, workers)
                 rows.append(row := Row(workers, estimate, before, after))
-                tell(f"{workers} workers: {estimate:,.0f} estimated, {row.measured:,.0f} measured, {row.error:+.1%}")
+                tell(
+                    f"{workers} workers: {estimate:,.0f} estimated, {before:,.0f}, {after:,.0f} found, {row.error:+.1%}"
+                )
     errors = [abs(row.error) for row in rows]
     plain = [{**asdict(row), "measured": row.measured, "error": row.error, "drift": row.drift} for row in rows]
     result = {"rows": plain, "median_error": statistics.median(errors), "worst_error": max(errors)}

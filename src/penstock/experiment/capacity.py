@@ -13,7 +13,8 @@ from penstock.core import Batch, Observation
 from penstock.errors import Refused, Unavailable
 from penstock.experiment.pipeline import Pipeline
 
-CHUNK = 20_000
+TICK = 0.2  # seconds of records in one piece of the log, as a load has them: reading many small pieces costs more
+LEAST_PIECE = 1_000
 SETTLE = 10.0  # seconds after the last worker became ready that are not counted: compilers are still at work
 PATIENCE = 300.0  # seconds for the workers to come up and warm up
 
@@ -54,7 +55,7 @@ def measure(
     counted: list[Batch] = []
     warm_since: float | None = None
     deadline = time.time() + PATIENCE
-    with pipeline.log.writer() as writer:
+    with pipeline.log.writer(durable=False) as writer:  # thousands of small pieces, which nobody has to keep
         turn = 0
         while True:
             if stop():
@@ -62,10 +63,11 @@ def measure(
             with suppress(Unavailable):
                 seen = pipeline.target.observe()
                 lacking = plenty - (seen.backlog or 0)
+                piece = max(LEAST_PIECE, int(TICK * (seen.processed_rate or 0)))
                 while lacking > 0:
-                    writer.append(turn, pipeline.generate_now(CHUNK))
+                    writer.append(turn, pipeline.generate_now(piece))
                     turn = (turn + 1) % pipeline.log.partitions
-                    lacking -= CHUNK
+                    lacking -= piece
                 if seen.workers != workers or any(w.ready_at is None for w in seen.per_worker):
                     warm_since, counted = None, []  # also when a worker was lost and replaced: start over
                 elif warm_since is None:
