@@ -125,7 +125,7 @@ class Recovery:
     hurt_at: since when the job was abnormal; None: it was not seen to be.
     over_at: since when it has been normal again; `began_at` if it never hurt; None: cut short, given up, or not seen.
     observed: seconds from `began_at` to `over_at`; 0 if it never hurt; None like `over_at`.
-    predicted: what the recovery was thought to take.
+    predicted: what the recovery was thought to take; waiting: records that were waiting already, as that reckoned.
     """
 
     way: Way
@@ -136,6 +136,7 @@ class Recovery:
     over_at: float | None
     observed: float | None
     predicted: float | None
+    waiting: float = 0.0
 
 
 @dataclass(slots=True)
@@ -165,6 +166,7 @@ class _Episode:
     began_at: float
     predicted: float | None
     backlog: float | None
+    waiting: float = 0.0
     hurt_at: float | None = None
     calm: _Calm | None = None
     seen: bool = False
@@ -180,7 +182,15 @@ class _Episode:
     def end(self, over_at: float | None) -> Recovery:
         observed = None if over_at is None else over_at - self.began_at
         return Recovery(
-            self.way, self.before, self.after, self.began_at, self.hurt_at, over_at, observed, self.predicted
+            way=self.way,
+            before=self.before,
+            after=self.after,
+            began_at=self.began_at,
+            hurt_at=self.hurt_at,
+            over_at=over_at,
+            observed=observed,
+            predicted=self.predicted,
+            waiting=self.waiting,
         )
 
 
@@ -225,12 +235,18 @@ class Recoveries:
         return self._episode is not None
 
     def begin(
-        self, at: float, way: Way, before: int | None = None, after: int | None = None, predicted: float | None = None
+        self,
+        at: float,
+        way: Way,
+        before: int | None = None,
+        after: int | None = None,
+        predicted: float | None = None,
+        waiting: float = 0.0,
     ) -> None:
         """A rescale or a failure happens now. One that is still watched is cut short; the next `learn` returns it."""
         if self._episode is not None:
             self._ended += (self._episode.end(None),)
-        self._episode = _Episode(way, before, after, at, predicted, self._backlog)
+        self._episode = _Episode(way, before, after, at, predicted, self._backlog, waiting)
         self._run = None
         self._workers = after
 
@@ -308,7 +324,9 @@ class Recoveries:
         run.held.append(sample)
         if at - run.since > self.calm and not self.detector.by_chance(run.length):
             workers = self._workers
-            self._episode = _Episode("failure", workers, workers, run.since, None, run.backlog_before, run.since)
+            self._episode = _Episode(
+                "failure", workers, workers, run.since, None, run.backlog_before, hurt_at=run.since
+            )
             self._run = None
 
     def _take_in(self, at: float, workload: float, throughput: float, backlog: float | None) -> None:

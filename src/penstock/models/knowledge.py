@@ -8,6 +8,7 @@ backlog before it waits for longer than a batch.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,7 +56,7 @@ class Knowledge:
     """Everything learned about a job.
 
     warm_up: seconds after the job's start in which nothing is learned about capacity.
-    predicted: seconds to recover at each scale-out, as last reckoned.
+    predicted: seconds that recovery at each scale-out will likeliest take, as last reckoned, with so much `waiting`.
     acquainted: enough was seen of the workers, once, to plan on what they can do: the first sample of a job may be of
         an idle moment, in which all CPU looks like work.
     """
@@ -68,6 +69,7 @@ class Knowledge:
     loop: Loop = field(default_factory=Loop)
     trust: Trust = field(default_factory=Trust)
     predicted: dict[int, float | None] = field(default_factory=dict)
+    waiting: float = 0.0
     acquainted: bool = False
     _arrivals: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
     _last: Observation | None = None
@@ -96,13 +98,20 @@ class Knowledge:
         self.loop = Loop()
         self.trust.renew()
 
-    def recovery(self, outlook: Outlook, workers: int, way: Way) -> float | None:
+    def predict(self, outlook: Outlook, current: int, scale_outs: Iterable[int]) -> None:
+        """What is held to account later: with the likeliest capacity, where plans rely on what is sure of it."""
+        self.waiting = self.loop.waiting or 0.0
+        ways: dict[int, Way] = {n: "failure" if n == current else "out" if n > current else "in" for n in scale_outs}
+        self.predicted = {n: self.recovery(outlook, n, way, sure=False) for n, way in ways.items()}
+
+    def recovery(self, outlook: Outlook, workers: int, way: Way, *, sure: bool = True) -> float | None:
         """Predicted seconds to recover at a scale-out from a rescale to it, or from a failure there; None: never."""
         stop, estimate = self.downtimes.anticipated(way), self.capacity.at(workers)
+        capacity = 0.0 if estimate is None else estimate.sure if sure else estimate.capacity
         return recovery_time(
             outlook.forecast.path,
             outlook.forecast.step,
-            capacity=0.0 if estimate is None else estimate.sure,
+            capacity=capacity,
             backlog=self.loop.waiting or 0.0,
             downtime=stop.downtime,
             replay=stop.replay,
@@ -128,9 +137,11 @@ class Knowledge:
         if before is not None and o.requested is not None and o.requested != before:
             way: Literal["out", "in"] = "out" if o.requested > before else "in"
             at = o.at if o.last_rescale_at is None else min(o.at, o.last_rescale_at)
-            self.recoveries.begin(at, way, before, o.requested, self.predicted.get(o.requested))
+            self.recoveries.begin(at, way, before, o.requested, self.predicted.get(o.requested), self.waiting)
         elif o.requested is not None and any(event.code == "worker.lost" for event in o.events):
-            self.recoveries.begin(o.at, "failure", o.requested, o.requested, self.predicted.get(o.requested))
+            self.recoveries.begin(
+                o.at, "failure", o.requested, o.requested, self.predicted.get(o.requested), self.waiting
+            )
         for ended in self.recoveries.learn(o.at, o.input_rate, o.processed_rate, o.backlog):
             self._account(ended)
 
@@ -146,7 +157,14 @@ class Knowledge:
         loads, estimate = self._since(ended.began_at), self.capacity.at(ended.after)
         if loads and estimate is not None:
             step = max(ended.observed, 1.0) / len(loads)
-            self.downtimes.observed(ended.way, ended.observed, load=loads, step=step, capacity=estimate.capacity)
+            self.downtimes.observed(
+                ended.way,
+                ended.observed,
+                load=loads,
+                step=step,
+                capacity=estimate.capacity,
+                backlog=ended.waiting,
+            )
         stop = self.downtimes.anticipated(ended.way)
         said = "not predicted" if ended.predicted is None else f"predicted {ended.predicted:,.0f} s"
         what = "failure" if ended.way == "failure" else f"rescale from {ended.before} to {ended.after}"

@@ -155,7 +155,8 @@ class Daedalus(Policy):
         scale_outs = range(self.min_workers, self.max_workers + 1)
         failure = {n: self._known.recovery(outlook, n, "failure") for n in scale_outs}
         rescale = {n: self._known.recovery(outlook, n, "out" if n > current else "in") for n in scale_outs}
-        self._known.predicted = predicted = {**rescale, current: failure[current]}
+        recovery = {**rescale, current: failure[current]}
+        self._known.predict(outlook, current, scale_outs)
         if since is not None and since < self._scaled(self.grace):
             sentence = f"The last rescale was {since:.0f} s ago: none before {self._scaled(self.grace):g} s have passed"
             return Decision.hold(current, Reason("daedalus.grace", sentence, {"since": since}))
@@ -167,7 +168,7 @@ class Daedalus(Policy):
             backlog=self._known.loop.waiting or 0.0,  # going down on an unknown one is for the doubts to prevent
             since_rescale=since,
             capacity=self._capacity,
-            recovery=predicted.__getitem__,
+            recovery=recovery.__getitem__,
             failure=failure.__getitem__,
             peak=lambda seconds: self._peak(outlook, seconds),
             next_loop=self.period,
