@@ -25,7 +25,7 @@ from penstock.errors import Unavailable
 from penstock.experiment import capacity, spec
 from penstock.experiment.feed import Feed, Task
 from penstock.experiment.pipeline import Pipeline
-from penstock.models.capacity import Capacity, warm
+from penstock.models.capacity import Capacity, Pace, warm
 
 EXPERIMENT = """
 job = "wordcount"
@@ -84,7 +84,7 @@ def settle(pipeline: Pipeline, workers: int) -> None:
 
 def learned(pipeline: Pipeline, workers: int, rough: float, seconds: float, folder: Path) -> float:
     """The estimate of a fresh model after one loop; before it, as long as it takes to fill the metrics' windows."""
-    model, last = Capacity(memory=2 * seconds), None
+    model, last = Capacity(memory=2 * seconds), None  # the last batch that was seen
     swing = {"kind": "sine", "low": 0.35 * rough, "high": 0.75 * rough, "periods": 1, "duration": LEAD + seconds}
     task = Task(
         log=str(pipeline.log.path),
@@ -100,10 +100,10 @@ def learned(pipeline: Pipeline, workers: int, rough: float, seconds: float, fold
             with suppress(Unavailable):
                 seen = pipeline.target.observe()
                 ready = warm(seen.per_worker, seen.at)
-                fresh = seen.batch is not None and seen.batch.number != last and not seen.batch.cold
+                fresh = seen.batch is not None and seen.batch != last and not seen.batch.cold
                 if fresh and len(ready) == workers and seen.at - began > LEAD:
-                    last = seen.batch.number if seen.batch else None
-                    model.learn(seen.at, ready)
+                    model.learn(seen.at, ready, pace=Pace.between(last, seen.batch, workers))
+                last = seen.batch
     estimate = model.at(workers)
     if estimate is None:
         raise SystemExit(f"nothing was learned with {workers} workers")

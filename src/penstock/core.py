@@ -82,13 +82,18 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The last finished micro-batch. `cold` means it ran on workers that were not warm: no model learns from it."""
+    """The last finished micro-batch.
+
+    cold: it ran on workers that were not warm, so no model learns from it.
+    limit: the most records that it could have had; None: not limited, or not known.
+    """
 
     number: int
     ended_at: float
     seconds: float
     records: int
     cold: bool = False
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

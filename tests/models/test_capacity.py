@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core import Worker
-from penstock.models.capacity import Capacity, warm
+from penstock.core import Batch, Worker
+from penstock.models.capacity import Capacity, Line, Pace, warm
 
 
 def fed(
@@ -242,3 +242,45 @@ def test_warm() -> None:
     later = Worker("later", started_at=0.0, ready_at=20.0)
     unknown = Worker("unknown")
     assert [w.name for w in warm([told, cold, later, unknown], 10.0)] == ["told", "unknown"]
+
+
+def test_larger_batches_cost_less() -> None:
+    """Every three seconds a batch that costs 0.6 of them whatever its size; in full batches that counts less."""
+    model, pace = Capacity(), Pace(interval=3.0, limit=60_000.0)
+    for second in range(40):
+        rate = 3000.0 + 50 * second
+        model.learn(second, [Worker(f"w{i}", 0.2 + 5e-5 * rate, rate) for i in range(2)], pace=pace)
+    for workers in (2, 4):
+        found = model.at(workers)
+        assert found is not None
+        assert found.sure == pytest.approx(workers * 0.8 / 5e-5, rel=0.01), "at the pace of the moment"
+        assert found.capacity == pytest.approx(workers / (5e-5 + 0.2 * 3 / 60_000), rel=0.01), "in full batches"
+
+
+@pytest.mark.parametrize(
+    ("limit", "rate"),
+    [
+        pytest.param(48_000, 0.8 / 5e-5, id="as many as come in three seconds at full CPU: nothing to gain"),
+        pytest.param(20_000, 0.8 / 5e-5, id="less than that"),
+        pytest.param(10**9, 1 / 5e-5, id="hardly any limit: only the records cost"),
+    ],
+)
+def test_what_a_batch_may_have(limit: float, rate: float) -> None:
+    assert Line(0.2, 5e-5).full(1.0, Pace(3.0, limit)) == pytest.approx(rate, rel=0.01)
+    assert Line(0.2, 5e-5).full(1.0, None) == pytest.approx(0.8 / 5e-5)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "workers", "pace"),
+    [
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 9, limit=90), 3, Pace(3.0, 30.0), id="two in a row"),
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(3, 16.0, 2, 9, limit=90), 3, None, id="one was missed"),
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 9), 3, None, id="no limit"),
+        pytest.param(None, Batch(2, 13.0, 2, 9, limit=90), 3, None, id="the first"),
+        pytest.param(Batch(1, 10.0, 2, 9), None, 3, None, id="none"),
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 9, limit=90), None, None, id="workers not known"),
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 9.0, 2, 9, limit=90), 3, None, id="the clock stepped back"),
+    ],
+)
+def test_pace(before: Batch | None, now: Batch | None, workers: int | None, pace: Pace | None) -> None:
+    assert Pace.between(before, now, workers) == pace

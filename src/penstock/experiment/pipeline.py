@@ -102,6 +102,7 @@ class Pipeline:
             splits=splits,
             control=self._control,
             stages=job.operators,
+            max_records_per_split=self.max_records_per_worker,
         )
 
     @property

@@ -14,6 +14,9 @@ Deviations from the paper, each because it was measured to matter:
 - Old samples fade, and at once when a worker's CPU per record has changed: a JVM gets several times cheaper while it
   compiles. Of a scale-out that has not run for a while its skew is kept, how much of what its workers could do they
   did: that lasts as long as keys hash alike. The cost of a record, which may change, is always today's.
+- A micro-batch engine that falls behind makes larger batches, and fewer. What a batch costs besides its records, which
+  at an even pace looks like idle CPU, then counts less. So there are two capacities: what can be done at the pace of
+  the moment, on which plans rely, and with more waiting than fits into a batch, at which a backlog is worked off.
 - What is said of a scale-out before a rescale is compared with what is found there, and what can be relied on is less
   by as much as such words were off. A job that splits unevenly at some scale-outs gets more reserve than one that
   scales as foreseen.
@@ -26,7 +29,7 @@ from dataclasses import dataclass, field
 from math import inf, pow
 from typing import Literal
 
-from penstock.core import Worker
+from penstock.core import Batch, Worker
 from penstock.models.welford import Moments, Paired
 
 FEWEST = 4  # samples below which a worker's own line says nothing
@@ -44,8 +47,29 @@ LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negativ
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """Of a micro-batch engine: seconds from one batch to the next, and the most records of one for each worker."""
+
+    interval: float
+    limit: float
+
+    @classmethod
+    def between(cls, before: Batch | None, now: Batch | None, workers: int | None) -> Pace | None:
+        """From two batches in a row; None where they are not, where there is no limit, or where that is not known."""
+        if before is None or now is None or now.number != before.number + 1 or not (workers and now.limit):
+            return None
+        interval = now.ended_at - before.ended_at
+        return cls(interval, now.limit / workers) if interval > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
-    """CPU = idle + cost x rate."""
+    """CPU = idle + cost x rate.
+
+    >>> line = Line(idle=0.3, cost=1e-4)
+    >>> round(line.rate(1.0)), round(line.full(1.0, Pace(interval=3.0, limit=60_000)))
+    (7000, 8696)
+    """
 
     idle: float
     cost: float
@@ -53,10 +77,20 @@ class Line:
     def rate(self, cpu: float) -> float:
         return max(0.0, (cpu - self.idle) / self.cost)
 
+    def full(self, cpu: float, pace: Pace | None) -> float:
+        """The same with more waiting than one batch may have: all batches are as large as they can be."""
+        steady = self.rate(cpu)
+        if pace is None or self.idle <= 0 or steady * pace.interval >= pace.limit:
+            return steady
+        return cpu / (self.cost + self.idle * pace.interval / pace.limit)
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Records/s at a scale-out, what of it can be relied on, and where that comes from."""
+    """Records/s at a scale-out with more waiting than it can take, and where that comes from.
+
+    sure: what plans can rely on, at the pace of the moment.
+    """
 
     workers: int
     capacity: float
@@ -78,11 +112,15 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What runs: how many workers, what they can do together, and what they could with equal shares."""
+    """What runs: how many workers, what they can do together, and what they could with equal shares.
+
+    gain: how many times as much they do in batches as large as may be.
+    """
 
     workers: int
     capacity: float
     even: float
+    gain: float = 1.0
 
     @property
     def evenness(self) -> float:
@@ -119,12 +157,17 @@ class Capacity:
     _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
     _part: frozenset[str] = frozenset()  # those that were seen since, where they were not all
     _streaks: dict[str, int] = field(default_factory=dict)
+    _interval: Moments = field(default_factory=Moments)
+    _limit: float | None = None  # records of one batch for each worker
 
-    def learn(self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False) -> None:
+    def learn(
+        self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False, pace: Pace | None = None
+    ) -> None:
         """Take in one sample of warm workers, those that report both CPU and rate.
 
         whole: these are all that run, so that what they do together is what this scale-out can do.
         full: they have more to do than they can, so that the busiest is at its highest CPU.
+        pace: of a micro-batch engine.
         """
         pairs = [(w.name, w.cpu, w.rate) for w in workers if w.cpu is not None and w.rate is not None]
         if not pairs:
@@ -135,8 +178,12 @@ class Capacity:
             line.fade(_faded(passed, self.half_life))
         for share in self._cpu.values():
             share.fade(_faded(passed, self.memory))
-        if self._full.weight > 0:
-            self._full.fade(_faded(passed, self.half_life))
+        for moments in (self._full, self._interval):
+            if moments.weight > 0:
+                moments.fade(_faded(passed, self.half_life))
+        if pace is not None:
+            self._interval.add(pace.interval)
+            self._limit = pace.limit
         for name, cpu, rate in pairs:
             self._follow(name, cpu, rate)
             self._pairs.setdefault(name, Paired()).add(cpu, rate)
@@ -163,10 +210,10 @@ class Capacity:
             return None
         now = self._current
         if workers == now.workers:
-            return Estimate(workers, now.capacity, "current", now.capacity)
+            return Estimate(workers, now.capacity * now.gain, "current", now.capacity)
         source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
         capacity = self._elsewhere(now, self._at, workers)
-        return Estimate(workers, capacity, source, capacity * (1 - min(self._miss, MOST_MISS)))
+        return Estimate(workers, capacity * now.gain, source, capacity * (1 - min(self._miss, MOST_MISS)))
 
     def _elsewhere(self, now: Current, at: float, workers: int) -> float:
         """What is expected of a scale-out that does not run."""
@@ -225,7 +272,8 @@ class Capacity:
         if alone and self._current is not None:
             count = self._current.workers
             even = sum(alone) / len(alone) * count
-            self._current = Current(count, self._current.evenness * even, even) if even > 0 else self._current
+            now = Current(count, self._current.evenness * even, even, self._current.gain)
+            self._current = now if even > 0 else self._current
 
     def _alone(self, names: Sequence[str]) -> list[float]:
         """What each of them could do if it were the busiest."""
@@ -246,7 +294,15 @@ class Capacity:
         # The busiest reaches the ceiling; the others get there as far as their share of the work goes.
         rates = [line.rate(line.idle + (self.ceiling - line.idle) * work[name] / most) for name, line in lines.items()]
         even, scale = sum(line.rate(self.ceiling) for line in lines.values()), len(members) / len(lines)
-        return Current(len(members), sum(rates) * scale, even * scale) if min(sum(rates), even) > 0 else None
+        if min(sum(rates), even) <= 0:
+            return None
+        pace = self._pace()
+        gain = sum(line.full(self.ceiling, pace) for line in lines.values()) / even
+        return Current(len(members), sum(rates) * scale, even * scale, gain)
+
+    def _pace(self) -> Pace | None:
+        interval = self._interval.mean
+        return None if interval is None or self._limit is None else Pace(interval, self._limit)
 
     def _follow(self, name: str, cpu: float, rate: float) -> None:
         """Several samples in a row off the worker's line on one side: it has changed, and what was counts half."""

@@ -14,7 +14,7 @@ from typing import Literal
 
 from penstock.core import Fact, Observation, Reason
 from penstock.models.anomaly import Recoveries, Recovery
-from penstock.models.capacity import FEWEST, Capacity, warm
+from penstock.models.capacity import FEWEST, Capacity, Pace, warm
 from penstock.models.forecast import Outlook, Scored
 from penstock.models.recovery import Downtimes, Way, recovery_time
 from penstock.models.sanity import Trust, checked
@@ -128,7 +128,8 @@ class Knowledge:
         ready = warm(o.per_worker, o.at)
         # In a batch that waits for cold workers the warm ones show what they cost, but not what all could do.
         whole = len(ready) == o.workers == o.requested and not (o.batch is not None and o.batch.cold)
-        self.capacity.learn(o.at, ready, whole=whole, full=_full(o))
+        pace = Pace.between(None if last is None else last.batch, o.batch, o.workers) if whole else None
+        self.capacity.learn(o.at, ready, whole=whole, full=_full(o), pace=pace)
         self.acquainted = self.acquainted or self.capacity.samples > FEWEST - 1
 
     def _watch(self, o: Observation, last: Observation | None) -> None:

@@ -93,7 +93,8 @@ def _number(value: float) -> bool:
 
 
 def _sound(batch: Batch) -> bool:
-    return all(_number(value) and 0 <= value <= MOST for value in (batch.ended_at, batch.seconds, batch.records))
+    known = (batch.ended_at, batch.seconds, batch.records, 1 if batch.limit is None else batch.limit)
+    return all(_number(value) and 0 <= value <= MOST for value in known)
 
 
 @dataclass(slots=True)

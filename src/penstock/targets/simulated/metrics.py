@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import ceil, isnan
 from typing import Any
 
@@ -238,7 +239,7 @@ class Meter:
         if not place:
             return None
         last = batches[place - 1]
-        return Batch(last.number, self._start + last.ended_at, last.seconds, last.records, last.cold)
+        return replace(last, ended_at=self._start + last.ended_at)
 
     def _events(self, tick: int) -> tuple[Reason, ...]:
         events = self._engine.history.events

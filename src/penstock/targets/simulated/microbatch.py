@@ -34,6 +34,7 @@ class _Running:
     upto: float
     records: float
     cold: bool
+    limit: int | None
     busy: Floats
 
 
@@ -111,8 +112,9 @@ class Microbatch(Engine):
         profile, h = self.profile, self.history
         units = [self.units[name] for name in self.layout.names]
         records = known - self._done
-        if profile.batch_limit:
-            records = min(records, profile.batch_limit * len(units))
+        limit = profile.batch_limit * len(units) if profile.batch_limit else None
+        if limit is not None:
+            records = min(records, limit)
         if records < 1:  # an idle trigger runs no batch
             self._next = start + profile.trigger
             return
@@ -132,6 +134,7 @@ class Microbatch(Engine):
             upto=self._done + records,
             records=records,
             cold=bool((chill > 0).any()),
+            limit=None if limit is None else round(limit),
             busy=busy,
         )
 
@@ -153,7 +156,8 @@ class Microbatch(Engine):
         h.p50[tick - 1], h.p95[tick - 1], h.p99[tick - 1] = ages + profile.window * np.array([0.5, 0.95, 0.99])
         h.late[tick : end + 1] += h.p95[tick - 1]
         h.counted[tick : end + 1] += 1
-        h.batches.append(Batch(batch.number, batch.end, batch.end - batch.start, round(batch.records), batch.cold))
+        took = batch.end - batch.start
+        h.batches.append(Batch(batch.number, batch.end, took, round(batch.records), batch.cold, batch.limit))
         self._batch = None
         self._next = max(batch.end, batch.start + profile.trigger)
 

@@ -47,6 +47,7 @@ class SparkTarget:
     control: False promises to watch only: `rescale` is refused and nothing is ever asked of the cluster.
     requested: how many workers were last asked for, if somebody knows: after a restart one may just be missing.
     stages: what the stages of a batch are called, in order.
+    max_records_per_split: the most records of a batch for each worker, where the source has such a limit.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class SparkTarget:
         control: bool = True,
         requested: int | None = None,
         stages: tuple[str, ...] = (),
+        max_records_per_split: int | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         if type(query).__module__.startswith("pyspark.sql.connect"):
@@ -95,6 +97,7 @@ class SparkTarget:
         self._arrived = Counter(WINDOW)
         self._processed = Counter(WINDOW)
         self._stages = Stages(WINDOW, stages)
+        self._limit = max_records_per_split
         self._told: int | None = None
         self._last: Progress | None = None
         self._done: int | None = None
@@ -231,7 +234,8 @@ class SparkTarget:
             if task.stateful:
                 self._state_tasks[task.executor] = self._state_tasks.get(task.executor, 0) + 1
         self._last = latest
-        self._batch = Batch(latest.number, latest.ended_at, latest.seconds, latest.records, cold)
+        limit = None if self._limit is None else self._limit * (self._told or 1)
+        self._batch = Batch(latest.number, latest.ended_at, latest.seconds, latest.records, cold, limit)
         for name, records in self._read.items():
             self._rates.setdefault(name, Counter(WINDOW)).saw(latest.ended_at, records)
         self._stages.ended(latest.number, latest.ended_at)
