@@ -19,6 +19,7 @@ import numpy as np
 
 from penstock import jobs
 from penstock.experiment.query import JobQuery
+from penstock.experiment.spark_rig import newest_executor
 from penstock.jobs import events
 from penstock.jobs.base import Generate
 from penstock.sources.log import EmbeddedLog
@@ -45,19 +46,6 @@ def feed(log: EmbeddedLog, generate: Generate, piece: int) -> None:
     spread = np.linspace(piece * SECONDS, (piece + 1) * SECONDS, RECORDS, endpoint=False)
     with log.writer() as writer:
         writer.append(piece % PARTITIONS, generate(BEGAN_US + (spread * 1e6).astype(np.int64)))
-
-
-def executors(cluster: SparkCluster) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-            ours = f"{reaper.TOKEN}={cluster.token}".encode() in (entry / "environ").read_bytes()
-        except OSError:  # gone meanwhile, or not a process
-            continue
-        if ours and b"--executor-id" in words and (entry / "exe").resolve().name == "java":
-            found.append(int(entry.name))
-    return found
 
 
 def main(directory: Path, phase: str) -> None:
@@ -101,7 +89,9 @@ def main(directory: Path, phase: str) -> None:
                 eventually(lambda size=size: target.observe().workers == size, f"{size} workers")  # type: ignore[misc]
                 give(5)
                 work()
-            os.kill(executors(cluster)[0], signal.SIGKILL)
+            victim = newest_executor(reaper.members(cluster.token))
+            assert victim is not None
+            os.kill(victim, signal.SIGKILL)
             give(4)
             work()
             print("ready", flush=True)
