@@ -65,12 +65,10 @@ def generator(seed: int) -> Generate:
         number += n
         times = events.event_times(random, timestamps)
         place = numbers % ALL
-        where = [np.flatnonzero(place < PERSONS), np.flatnonzero((place >= PERSONS) & (place < PERSONS + AUCTIONS))]
-        where.append(np.flatnonzero(place >= PERSONS + AUCTIONS))
-        made = [
-            make(random, pools, numbers[at], times[at])
-            for make, at in zip((_persons, _auctions, _bids), where, strict=True)
-        ]
+        person, auction = place < PERSONS, (place >= PERSONS) & (place < PERSONS + AUCTIONS)
+        where = [np.flatnonzero(kind) for kind in (person, auction, ~(person | auction))]
+        makers = zip((_persons, _auctions, _bids), where, strict=True)
+        made = [make(random, pools, numbers[at], times[at]) for make, at in makers]
         order = np.empty(n, dtype=np.int64)
         order[np.concatenate(where)] = np.arange(n)
         return events.records(random, timestamps, pa.concat_arrays(made).take(pa.array(order)))
