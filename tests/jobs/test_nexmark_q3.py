@@ -84,7 +84,8 @@ def test_whoever_is_first_waits(batches: list[list[Event]], found: list[int]) ->
 
 
 def test_nothing_is_kept_forever() -> None:
-    found, state = run([[(1_000, 5)], [(1_000 + 2 * WAIT_MS, None)], [(1_000 + 4 * WAIT_MS, None)]])
+    # The last batch has no records: Spark then calls for those whose time is over.
+    found, state = run([[(1_000, 5)], [(1_000 + 2 * WAIT_MS, None)], [(1_000 + 4 * WAIT_MS, None)], []])
     assert found == []
     assert state.value == ([(1_000 + 4 * WAIT_MS, "Ann", "Ann", "Ann")], [])
 
