@@ -43,6 +43,8 @@ def frame(events: list[Event]) -> pd.DataFrame:
     person = [None if auction is not None else "Ann" for _, auction in events]
     return pd.DataFrame(
         {
+            "aside": pd.Series([None] * len(events), dtype=object),
+            "person": [7] * len(events),
             "dateTime": [at for at, _ in events],
             "auction": [auction or 0 for _, auction in events],
             "name": pd.Series(person, dtype=object),
@@ -59,7 +61,7 @@ def run(batches: list[list[Event]], patience: int = 0) -> tuple[list[int], Remem
         in_time = [event for event in batch if event[0] > late]
         # Spark calls for a key with records, or without any once the time that it set is over.
         if in_time or (state.timeout is not None and state.exists and state.timeout < state.watermark):
-            for out in step((7, None), iter([frame(in_time)] if in_time else []), cast(GroupState, state)):
+            for out in step((0,), iter([frame(in_time)] if in_time else []), cast(GroupState, state)):
                 assert out["person"].tolist() == [7] * len(out)
                 found += out["auction"].tolist()
         late = state.watermark
@@ -87,12 +89,21 @@ def test_nothing_is_kept_forever() -> None:
     # The last batch has no records: Spark then calls for those whose time is over.
     found, state = run([[(1_000, 5)], [(1_000 + 2 * WAIT_MS, None)], [(1_000 + 4 * WAIT_MS, None)], []])
     assert found == []
-    assert state.value == ([(1_000 + 4 * WAIT_MS, "Ann", "Ann", "Ann")], [])
+    assert state.value == ([(1_000 + 4 * WAIT_MS, 7, "Ann", "Ann", "Ann")], [])
 
 
 def test_malformed_lines_pass_as_often_as_they_came() -> None:
-    lines = list(step((None, "{}"), iter([frame([(0, None)] * 3)]), cast(GroupState, Remembered())))
-    assert [row["aside"] for out in lines for row in out.to_dict("records")] == ["{}"] * 3
+    state = Remembered()
+    lines = frame([(0, None)] * 3).assign(aside=["{}", "{}", "garbage"])
+    (out,) = step((None,), iter([lines]), cast(GroupState, state))
+    assert out["aside"].tolist() == ["{}", "{}", "garbage"]
+    assert out.drop(columns="aside").isna().all().all()
+    assert not state.exists
+
+
+def test_neighbours_are_not_each_other() -> None:
+    known = Waiting([(1_000, 7, "Ann", "Bend", "OR"), (1_000, 8, "Bo", "Boise", "ID")], [])
+    assert joined(known, Waiting([], [(1_000, 8, 5), (1_000, 9, 6)])) == [(8, "Bo", "Boise", "ID", 5, None)]
 
 
 EVENTS = st.lists(st.tuples(st.integers(1, 4 * WAIT_MS), st.none() | st.integers(1, 9)), max_size=12)
@@ -106,8 +117,8 @@ def test_dropping_state_changes_nothing(batches: list[list[Event]]) -> None:
     persons: list[tuple[Any, ...]] = []
     auctions: list[tuple[Any, ...]] = []
     for batch in batches:
-        persons += [(at, "Ann", "Ann", "Ann") for at, auction in batch if auction is None and at > late]
-        auctions += [(at, auction) for at, auction in batch if auction is not None and at > late]
+        persons += [(at, 7, "Ann", "Ann", "Ann") for at, auction in batch if auction is None and at > late]
+        auctions += [(at, 7, auction) for at, auction in batch if auction is not None and at > late]
         late, watermark = watermark, max([watermark, *(at - 10_000 for at, _ in batch)])
-    whole = [auction for *_, auction in joined(Waiting([], []), Waiting(persons, auctions))]
+    whole = [auction for *_, auction, _ in joined(Waiting([], []), Waiting(persons, auctions))]
     assert sorted(found) == sorted(whole)
