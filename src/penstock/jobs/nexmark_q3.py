@@ -165,8 +165,8 @@ class NexmarkQ3(Job):
             F.coalesce(F.when(~person, F.col("event.id")), F.lit(0)).alias("auction"),
             *(F.when(person, F.col(f"event.{name}")).alias(name) for name in ("name", "city", "state")),
         )
-        block = F.when(F.col("aside").isNull(), F.expr(f"person div {BLOCK}")).alias("block")
-        groups = events.event_time(kept, "dateTime").drop("timestamp").groupBy(block)
+        block = F.when(F.col("aside").isNull(), F.expr(f"person div {BLOCK}"))
+        groups = events.event_time(kept, "dateTime").drop("timestamp").withColumn("block", block).groupBy("block")
         if not records.isStreaming:
             return groups.applyInPandas(whole, RESULT)
         return groups.applyInPandasWithState(step, RESULT, STATE, "append", "EventTimeTimeout")
