@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from penstock.jobs.base import Job, Verdict
+from penstock.jobs.taxi import Taxi
 from penstock.jobs.topspeed import TopSpeed
+from penstock.jobs.traffic import Traffic
 from penstock.jobs.wordcount import WordCount
 from penstock.jobs.ysb import YahooBenchmark
 from penstock.settings import build
 
-_ALL: tuple[type[Job], ...] = (TopSpeed, WordCount, YahooBenchmark)
+_ALL: tuple[type[Job], ...] = (Taxi, TopSpeed, Traffic, WordCount, YahooBenchmark)
 JOBS: dict[str, type[Job]] = {job.name: job for job in sorted(_ALL, key=lambda job: job.name)}
 
 __all__ = ["JOBS", "Job", "Verdict", "make"]

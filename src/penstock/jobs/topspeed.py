@@ -57,7 +57,9 @@ class TopSpeed(Job):
         speeds, driven = _round()
         begin = np.arange(CARS) * 7 % ROUND_S
         draw, order = events.zipf(random, CARS, ZIPF), random.permutation(CARS)
-        head = pa.array([f'{{"car":"B-{chr(65 + n % 26)}{chr(65 + n // 26 % 26)} {n:04}","speed":' for n in range(CARS)])
+        head = pa.array(
+            [f'{{"car":"B-{chr(65 + n % 26)}{chr(65 + n // 26 % 26)} {n:04}","speed":' for n in range(CARS)]
+        )
         texts = pa.array([f'{speed},"distance":' for speed in range(200)])
 
         def generate(timestamps: events.Ints) -> pa.RecordBatch:
@@ -93,10 +95,12 @@ class TopSpeed(Job):
         parsed = events.parsed(
             records,
             "car string, speed bigint, distance bigint, event_time bigint",
-            lambda e: e.car.isNotNull()
-            & e.speed.between(0, MOST_SPEED)
-            & e.distance.between(-MOST_DISTANCE, MOST_DISTANCE)
-            & (e.event_time > 0),
+            lambda e: (
+                e.car.isNotNull()
+                & e.speed.between(0, MOST_SPEED)
+                & e.distance.between(-MOST_DISTANCE, MOST_DISTANCE)
+                & (e.event_time > 0)
+            ),
         )
         timed = events.event_time(parsed.select("timestamp", "aside", "event.*"), "event_time")
         bucket = F.pmod(F.xxhash64(F.coalesce("aside", "car")), F.lit(BUCKETS)).cast("int")
@@ -169,9 +173,7 @@ class _Car:
             self.mark, self.records = distance, 0
 
 
-def _read(
-    evidence: Evidence, batch: Batch
-) -> tuple[dict[str, list[tuple[int, int, int]]], list[str], int]:
+def _read(evidence: Evidence, batch: Batch) -> tuple[dict[str, list[tuple[int, int, int]]], list[str], int]:
     """A batch's reports per car, its malformed lines, and how many records came too late."""
     own: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
     malformed: list[str] = []

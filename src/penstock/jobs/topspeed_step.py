@@ -56,7 +56,9 @@ def nobody() -> Cars:
     return Cars(np.empty(0, object), none, none, none, none, none, none)
 
 
-def advance(known: Cars, car: Texts, time: Ints, distance: Ints, speed: Ints, forget: int = NEVER) -> tuple[Cars, Results]:
+def advance(
+    known: Cars, car: Texts, time: Ints, distance: Ints, speed: Ints, forget: int = NEVER
+) -> tuple[Cars, Results]:
     """What comes of these records, each car's taken in the order of time, distance and speed.
 
     forget: cars without a record since then are dropped. No result depends on it as long as no record comes that is
