@@ -78,7 +78,7 @@ def test_the_shipped_experiments_are_valid() -> None:
         pytest.param(
             "[policy]", "[policy]\nmax_workers = 3", "policy.max_workers must be given above the tables", id="twice"
         ),
-        pytest.param('"wordcount"', '"worcount"', "job must be one of wordcount, got 'worcount'", id="job"),
+        pytest.param('"wordcount"', '"worcount"', "got 'worcount'; did you mean 'wordcount'?", id="job"),
         pytest.param('job = "wordcount"', "", "experiment.job must be given", id="no job"),
         pytest.param("[workload]", "[workload", "experiment must be valid TOML", id="not TOML"),
         pytest.param("[workload]", "shadow = 3\n[workload]", "shadow must be a list of tables", id="shadow"),

@@ -16,6 +16,6 @@ JOBS: dict[str, type[Job]] = {job.name: job for job in sorted(_ALL, key=lambda j
 __all__ = ["JOBS", "Job", "Verdict", "make"]
 
 
-def make(name: str) -> Job:
-    """The job of that name."""
-    return build("job", JOBS, name, {})
+def make(name: str, **settings: object) -> Job:
+    """The job of that name, with these settings."""
+    return build("job", JOBS, name, settings)
