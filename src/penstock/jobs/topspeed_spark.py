@@ -58,13 +58,17 @@ def _frame(results: Results, aside: Any) -> pd.DataFrame:
         padded = np.append(values, np.zeros(len(aside), np.int64))
         return pd.arrays.IntegerArray(padded, beyond.copy())
 
+    def texts(values: Any) -> Any:
+        # Columns without a value keep their type, else Spark's pandas complains when it puts buckets together.
+        return pd.array(values, dtype="string")
+
     return pd.DataFrame(
         {
-            "car": np.append(results.car, np.full(len(aside), None)),
+            "car": texts(np.append(results.car, np.full(len(aside), None))),
             "at": numbers(results.time),
             "distance": numbers(results.distance),
             "top_speed": numbers(results.top_speed),
             "records": numbers(results.records),
-            "aside": np.append(np.full(count, None), aside),
+            "aside": texts(np.append(np.full(count, None), aside)),
         }
     )
