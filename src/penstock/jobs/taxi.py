@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -107,7 +109,7 @@ class Taxi(Job):
             records,
             RIDE,
             lambda e: (
-                F.forall(F.array(*(e[name].isNotNull() for name in FIELDS)), lambda given: given)
+                reduce(and_, (e[name].isNotNull() for name in FIELDS))
                 & e.pickup_latitude.between(-90, 90)
                 & e.pickup_longitude.between(-180, 180)
             ),
