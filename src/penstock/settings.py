@@ -40,7 +40,8 @@ def build(kind: str, known: Mapping[str, type[T]], name: str, config: Mapping[st
     settings = {f.name: f for f in _settings(cls)}
     for key, value in config.items():
         if key not in settings:
-            rule = f"be a parameter of {name} ({', '.join(settings)})"
+            known_ones = f"be a parameter of {name} ({', '.join(settings)})"
+            rule = known_ones if settings else f"be left out, as {name} takes no parameters"
             raise ConfigError(f"{name}.{key} must {rule}, got {value!r}{_nearest(key, settings)}")
     missing = [key for key, f in settings.items() if key not in config and not _optional(f)]
     if missing:

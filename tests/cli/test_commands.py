@@ -67,7 +67,14 @@ def test_one_policy(capsys: Output) -> None:
 
 def test_jobs(capsys: Output) -> None:
     assert all(name in said(capsys, "jobs") for name in JOBS)
-    assert document(capsys, "jobs", "wordcount")["operators"] == list(JOBS["wordcount"].operators)
+    one = document(capsys, "jobs", "wordcount")
+    assert (one["operators"], one["parameters"]) == (list(JOBS["wordcount"].operators), [])
+    assert "Parameters of" not in said(capsys, "jobs", "wordcount")
+
+
+def test_parameters_of_a_job(capsys: Output) -> None:
+    assert re.search(r"redis +str \| unset +unset +address of a Redis", said(capsys, "jobs", "ysb"))
+    assert [each["name"] for each in document(capsys, "jobs", "ysb")["parameters"]] == ["redis", "campaigns"]
 
 
 def test_workloads(capsys: Output) -> None:

@@ -1,5 +1,6 @@
 """What an experiment's file says, and what is said of a wrong one."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,8 +79,18 @@ def test_the_shipped_experiments_are_valid() -> None:
         pytest.param(
             "[policy]", "[policy]\nmax_workers = 3", "policy.max_workers must be given above the tables", id="twice"
         ),
-        pytest.param('"wordcount"', '"worcount"', "job must be one of wordcount, got 'worcount'", id="job"),
+        pytest.param('"wordcount"', '"worcount"', "got 'worcount'; did you mean 'wordcount'?", id="job"),
         pytest.param('job = "wordcount"', "", "experiment.job must be given", id="no job"),
+        pytest.param(
+            "[workload]",
+            "[job_settings]\nlines = 3\n[workload]",
+            "wordcount.lines must be left out, as wordcount takes no parameters, got 3",
+            id="job without settings",
+        ),
+        pytest.param("[workload]", "[job_setings]\n[workload]", "did you mean 'job_settings'?", id="misspelt settings"),
+        pytest.param(
+            "[policy]", "[policy]\nx = 1\n[[job_settings]]", "job_settings must be a table", id="two settings"
+        ),
         pytest.param("[workload]", "[workload", "experiment must be valid TOML", id="not TOML"),
         pytest.param("[workload]", "shadow = 3\n[workload]", "shadow must be a list of tables", id="shadow"),
     ],
@@ -89,6 +100,24 @@ def test_what_is_wrong_is_named(before: str, after: str, words: str) -> None:
     with pytest.raises(ConfigError) as error:
         spec.parse(GOOD.replace(before, after), "mine")
     assert words in str(error.value)
+
+
+YSB = GOOD.replace('"wordcount"', '"ysb"') + '[job_settings]\nredis = "redis://cache:6379/0"\n'
+
+
+def test_a_job_has_its_settings() -> None:
+    assert spec.parse(YSB, "mine").job.settings == {"redis": "redis://cache:6379/0", "campaigns": None}
+    assert simulation.parse(f'profile = "flink-ysb"\n{YSB}', "mine").notes == (
+        "[job_settings] is for a real run and was not simulated.",
+    )
+
+
+@pytest.mark.parametrize(
+    "parse", [spec.parse, lambda text, name: simulation.parse('profile = "flink-ysb"\n' + text, name)]
+)
+def test_a_wrong_setting_of_a_job_is_named(parse: Callable[[str, str], object]) -> None:
+    with pytest.raises(ConfigError, match=r"ysb\.rediss must be a parameter of ysb .*; did you mean 'redis'\?"):
+        parse(YSB.replace("redis =", "rediss ="), "mine")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

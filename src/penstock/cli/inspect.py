@@ -77,16 +77,20 @@ def jobs(
 ) -> None:
     """The streaming jobs that can be run and scaled.
 
-    penstock jobs
-    penstock jobs wordcount --json
+    With a name, its parameters too, if it has any; an experiment gives them in its table job_settings.
+
+        penstock jobs
+        penstock jobs wordcount --json
     """
     from penstock.jobs import JOBS
+    from penstock.settings import parameters
 
     chosen = [_pick("job", JOBS, name)] if name else list(JOBS.values())
     if as_json:
         plain = [
             {"name": job.name, "summary": job.summary, "operators": list(job.operators), "keys": job.keys}
             | {"state": job.state, "paper": job.paper, "schema": {field.name: str(field.type) for field in job.schema}}
+            | {"parameters": _plain(parameters(job))}
             for job in chosen
         ]
         render.emit(plain[0] if name else plain)
@@ -97,7 +101,11 @@ def jobs(
         shown.add_row(
             f"[bold]{job.name}[/]", what, " → ".join(job.operators), f"{escape(job.keys)}\n[dim]{escape(job.state)}[/]"
         )
-    render.console().print(shown)
+    console = render.console()
+    console.print(shown)
+    if name and (own := parameters(chosen[0])):
+        console.print()
+        console.print(render.parameters(f"Parameters of {name}", own))
 
 
 def workloads(

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -39,6 +39,7 @@ class Task:
     seed: int = 0
     start_t: float = 0.0
     until: float | None = None
+    job_settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Feed:
@@ -120,7 +121,7 @@ def main() -> None:
 
     with log.writer() as writer:
         load = workloads.make_from(task.workload)
-        generate = jobs.make(task.job).generator(task.seed)
+        generate = jobs.make(task.job, **task.job_settings).generator(task.seed)
         feeder = RateWriter(writer, log.partitions, load, generate, clock)
         note(feeder.run(until=task.until, stop=over.is_set, start_t=task.start_t, report=note), always=True)
 

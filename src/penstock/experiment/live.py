@@ -164,6 +164,7 @@ class Run:
         task = Task(
             log=str(pipeline.log.path),
             job=self.experiment.job.name,
+            job_settings=self.experiment.job.settings,
             workload=table,
             progress=str(self._feed_path),
             seed=int(start_t),

@@ -9,7 +9,8 @@ price = 0.1                # of a worker for an hour
 [[policy]]                 # one or several, each with a label if a name comes twice; left out: daedalus
 [guards]                   # as in `run`
 
-What only a real run has ([cluster], [stream], [[shadow]]) is checked, not simulated, and said in the report.
+What only a real run has ([job_settings], [cluster], [stream], [[shadow]]) is checked, not simulated, and said in the
+report.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from penstock.targets.simulated import Profile, profiles
 from penstock.targets.simulated import load as profile_named
 from penstock.workloads import Recorded
 
-REAL = ("cluster", "stream", "shadow")
+REAL = ("job_settings", "cluster", "stream", "shadow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +170,14 @@ def _holes(group: str, table: Mapping[str, Any]) -> str:
 def _real(raw: dict[str, Any]) -> tuple[str, ...]:
     """Take out what only a real run has, checked all the same."""
     given = [key for key in REAL if key in raw]
+    settings = table_of(raw, "job_settings")
+    if settings:
+        jobs.make(str(raw.get("job")), **settings)
     build("cluster", {"cluster": ClusterSpec}, "cluster", table_of(raw, "cluster"))
     build("stream", {"stream": StreamSpec}, "stream", table_of(raw, "stream"))
     for shadow in _tables(raw, "shadow"):
-        settings = with_profile({key: value for key, value in shadow.items() if key != "name"})
-        policies.make(str(shadow.get("name")), **settings)
+        wanted = with_profile({key: value for key, value in shadow.items() if key != "name"})
+        policies.make(str(shadow.get("name")), **wanted)
     return tuple(f"[{key}] is for a real run and was not simulated." for key in given)
 
 

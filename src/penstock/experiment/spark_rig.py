@@ -37,6 +37,7 @@ class SparkSite:
             Task(
                 log=str(self._pipeline.log.path),
                 job=self._pipeline.experiment.job.name,
+                job_settings=self._pipeline.experiment.job.settings,
                 workload={"kind": "constant", "level": rate, "duration": seconds},
                 progress=str(self._progress),
                 seed=int(time.time()),

@@ -4,6 +4,7 @@ name = "my run"            # optional: the file's name
 job = "wordcount"
 min_workers = 1
 max_workers = 6
+[job_settings]             # see `penstock jobs NAME`; most jobs have none
 [workload]                 # see `penstock workloads`
 [policy]                   # see `penstock policies`; left out: daedalus
 [[shadow]]                 # others that watch the same job and only say what they would do
@@ -31,7 +32,7 @@ from penstock.workloads import Load
 T = TypeVar("T")
 
 DEFAULT_POLICY = "daedalus"
-TABLES = ("workload", "policy", "shadow", "guards", "cluster", "stream")
+TABLES = ("job_settings", "workload", "policy", "shadow", "guards", "cluster", "stream")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,7 @@ def parse(text: str, name: str) -> Experiment:
     experiment = Experiment(
         text=text,
         head=head,
-        job=jobs.make(head.job),
+        job=jobs.make(head.job, **tables["job_settings"]),
         workload=workload,
         load=workloads.make_from(workload),
         peak_of_capacity=None if share is None else float(share),

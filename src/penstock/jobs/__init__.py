@@ -9,6 +9,9 @@ from penstock.jobs.nexmark_q3 import NexmarkQ3
 from penstock.jobs.nexmark_q5 import NexmarkQ5
 from penstock.jobs.nexmark_q8 import NexmarkQ8
 from penstock.jobs.nexmark_q11 import NexmarkQ11
+from penstock.jobs.taxi import Taxi
+from penstock.jobs.topspeed import TopSpeed
+from penstock.jobs.traffic import Traffic
 from penstock.jobs.wordcount import WordCount
 from penstock.jobs.ysb import YahooBenchmark
 from penstock.settings import build
@@ -20,6 +23,9 @@ _ALL: tuple[type[Job], ...] = (
     NexmarkQ5,
     NexmarkQ8,
     NexmarkQ11,
+    Taxi,
+    TopSpeed,
+    Traffic,
     WordCount,
     YahooBenchmark,
 )
@@ -28,6 +34,6 @@ JOBS: dict[str, type[Job]] = {job.name: job for job in sorted(_ALL, key=lambda j
 __all__ = ["JOBS", "Job", "Verdict", "make"]
 
 
-def make(name: str) -> Job:
-    """The job of that name."""
-    return build("job", JOBS, name, {})
+def make(name: str, **settings: object) -> Job:
+    """The job of that name, with these settings."""
+    return build("job", JOBS, name, settings)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,7 @@ class Verdict:
 class Job(ABC):
     """A streaming query with its records and its proof.
 
+    Its fields are its settings, which an experiment gives under [job_settings]; most jobs have none.
     A record's time of arrival is in the column `timestamp`; records are made for given times, in microseconds.
 
     keys: what the records are grouped by, and how that is distributed.
@@ -57,6 +58,11 @@ class Job(ABC):
     schema: ClassVar[pa.Schema]
     output_mode: ClassVar[str] = "update"
     bulky: ClassVar[bool] = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What makes the same job again, in another process."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
 
     @abstractmethod
     def generator(self, seed: int) -> Generate:
