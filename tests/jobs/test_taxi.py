@@ -102,6 +102,11 @@ def test_a_ride_in_another_batch_is_a_fault_of_both(evidence_of: EvidenceOf) -> 
     assert verdict.sentence.startswith("batch 0: ")
 
 
+def test_a_batch_without_records(evidence_of: EvidenceOf) -> None:
+    none, one = pa.Table.from_pylist([], SCHEMA), pa.Table.from_pylist([AT], SCHEMA)
+    assert Taxi().check(evidence_of([([(5, json.dumps(RIDE))], 0, one), ([], 0, none)])).equal
+
+
 @pytest.mark.parametrize("landmark", ["here", "there"])
 def test_either_landmark_is_right_where_both_are_as_near(
     evidence_of: EvidenceOf, landmark: str, monkeypatch: pytest.MonkeyPatch

@@ -181,7 +181,7 @@ def _fault(expected: pa.Table, rows: pa.Table) -> str:
     far = np.stack([expected[name].to_numpy() for name in LANDMARKS])
     fine = np.array(expected["aside"].is_null())
     names = np.array(rows["landmark"].to_pylist(), object)
-    chosen = np.array([list(LANDMARKS).index(name) if name in LANDMARKS else -1 for name in names])
+    chosen = np.array([list(LANDMARKS).index(name) if name in LANDMARKS else -1 for name in names], int)
     told = rows["metres"].to_numpy()
     nearest = np.min(far, axis=0, where=fine, initial=np.inf)
     own = far[chosen, np.arange(len(chosen))]
