@@ -89,7 +89,7 @@ def test_nothing_is_kept_forever() -> None:
     # The last batch has no records: Spark then calls for those whose time is over.
     found, state = run([[(1_000, 5)], [(1_000 + 2 * WAIT_MS, None)], [(1_000 + 4 * WAIT_MS, None)], []])
     assert found == []
-    assert state.value == ([(1_000 + 4 * WAIT_MS, 7, "Ann", "Ann", "Ann")], [])
+    assert state.value == (f'[[[{1_000 + 4 * WAIT_MS},7,"Ann","Ann","Ann"]],[]]',)
 
 
 def test_malformed_lines_pass_as_often_as_they_came() -> None:
