@@ -26,13 +26,8 @@ Report = tuple[str, int, int, int]  # car, time, distance, speed
 
 TIMES = np.arange(20_000, dtype=np.int64) * 100 + 1_794_000_000_000_000
 AWAY = step.ANEW_MS
-SCHEMA = pa.schema(
-    [
-        ("car", pa.string()),
-        *((name, pa.int64()) for name in ("at", "distance", "top_speed", "records")),
-        ("aside", pa.string()),
-    ]
-)
+COLUMNS: dict[str, pa.DataType] = dict.fromkeys(("car", "at", "distance", "top_speed", "records", "aside"), pa.int64())
+SCHEMA = pa.schema(COLUMNS | {"car": pa.string(), "aside": pa.string()})
 
 
 def test_the_same_seed_makes_the_same_records() -> None:
@@ -68,8 +63,8 @@ def advanced(*batches: Sequence[Report], forget: int = step.NEVER) -> tuple[list
     cars, found = step.nobody(), []
     for batch in batches:
         car, *numbers = zip(*batch, strict=True) if batch else ((), (), (), ())
-        columns = [np.array(each, np.int64) for each in numbers]
-        cars, results = step.advance(cars, np.array(car, object), *columns, forget=forget)
+        time, distance, speed = (np.array(each, np.int64) for each in numbers)
+        cars, results = step.advance(cars, np.array(car, object), time, distance, speed, forget)
         cars = step.unpacked(step.packed(cars))
         found.append(sorted(zip(*(column.tolist() for column in results), strict=True)))
     return found, cars
@@ -169,7 +164,7 @@ def test_a_bucket_gives_back_malformed_lines_as_they_came() -> None:
 def held(value: tuple[bytes] | None, watermark: int, *, timed_out: bool = False) -> GroupState:
     """Spark's own, as a worker gets it."""
     known = value is not None
-    row_of = Row(*value) if value is not None else Row()
+    row_of = Row() if value is None else Row(cars=value[0])
     types = StructType([StructField("cars", BinaryType())])
     return GroupState(row_of, 0, watermark, "EventTimeTimeout", timed_out, True, known, False, False, -1, b"", types)
 
