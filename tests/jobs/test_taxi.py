@@ -16,10 +16,8 @@ from penstock.jobs.taxi import ARROW, FIELDS, LANDMARKS, Taxi
 EvidenceOf = Callable[[Sequence[Any]], Evidence]
 
 TIMES = np.arange(20_000, dtype=np.int64) * 100 + 1_794_000_000_000_000
-SCHEMA = pa.schema(
-    [(name, ARROW[kind]) for name, kind in FIELDS.items()]
-    + [("landmark", pa.string()), ("metres", pa.float64()), ("aside", pa.string())]
-)
+COLUMNS: dict[str, pa.DataType] = {name: ARROW[kind] for name, kind in FIELDS.items()}
+SCHEMA = pa.schema(COLUMNS | {"landmark": pa.string(), "metres": pa.float64(), "aside": pa.string()})
 RIDE: dict[str, Any] = {
     "ride_id": 1,
     "taxi_id": "t",

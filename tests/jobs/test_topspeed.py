@@ -12,6 +12,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import Row
+from pyspark.sql.streaming.state import GroupState
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from penstock.jobs import events, topspeed, topspeed_spark
 from penstock.jobs import topspeed_step as step
@@ -23,13 +26,8 @@ Report = tuple[str, int, int, int]  # car, time, distance, speed
 
 TIMES = np.arange(20_000, dtype=np.int64) * 100 + 1_794_000_000_000_000
 AWAY = step.ANEW_MS
-SCHEMA = pa.schema(
-    [
-        ("car", pa.string()),
-        *((name, pa.int64()) for name in ("at", "distance", "top_speed", "records")),
-        ("aside", pa.string()),
-    ]
-)
+COLUMNS: dict[str, pa.DataType] = dict.fromkeys(("car", "at", "distance", "top_speed", "records", "aside"), pa.int64())
+SCHEMA = pa.schema(COLUMNS | {"car": pa.string(), "aside": pa.string()})
 
 
 def test_the_same_seed_makes_the_same_records() -> None:
@@ -65,8 +63,8 @@ def advanced(*batches: Sequence[Report], forget: int = step.NEVER) -> tuple[list
     cars, found = step.nobody(), []
     for batch in batches:
         car, *numbers = zip(*batch, strict=True) if batch else ((), (), (), ())
-        columns = [np.array(each, np.int64) for each in numbers]
-        cars, results = step.advance(cars, np.array(car, object), *columns, forget=forget)
+        time, distance, speed = (np.array(each, np.int64) for each in numbers)
+        cars, results = step.advance(cars, np.array(car, object), time, distance, speed, forget)
         cars = step.unpacked(step.packed(cars))
         found.append(sorted(zip(*(column.tolist() for column in results), strict=True)))
     return found, cars
@@ -161,6 +159,34 @@ def test_a_bucket_gives_back_malformed_lines_as_they_came() -> None:
     )
     out = pa.Table.from_pandas(topspeed_spark.batch(frame), SCHEMA, preserve_index=False)
     assert out.to_pylist() == [row("a", 2_000, 60, 9, 2), aside("oops")]
+
+
+def held(value: tuple[bytes] | None, watermark: int, *, timed_out: bool = False) -> GroupState:
+    """Spark's own, as a worker gets it."""
+    known = value is not None
+    row_of = Row() if value is None else Row(cars=value[0])
+    types = StructType([StructField("cars", BinaryType())])
+    return GroupState(row_of, 0, watermark, "EventTimeTimeout", timed_out, True, known, False, False, -1, b"", types)
+
+
+def test_a_bucket_over_three_batches_and_its_end() -> None:
+    columns = ["car", "event_time", "distance", "speed", "aside"]
+    told = [("a", 1_000, 0, 90, None)], [("a", 2_000, 60, 80, None)], [("b", 2 * AWAY, 0, 1, None)]
+    stored: tuple[bytes] | None = None
+    rows, known, ends = [], [], []
+    for watermark, batch in zip((0, 1_500, AWAY + 2_001), told, strict=True):
+        state = held(stored, watermark)
+        for out in topspeed_spark.stream((1,), iter([pd.DataFrame(batch, columns=columns)]), state):
+            rows += pa.Table.from_pandas(out, SCHEMA, preserve_index=False).to_pylist()
+        stored = state.get
+        known.append(step.unpacked(stored[0]).car.tolist())
+        ends.append(json.loads(state.json())["timeoutTimestamp"])
+    assert rows == [row("a", 2_000, 60, 90, 2)]
+    assert known == [["a"], ["a"], ["b"]]
+    assert ends == [AWAY + 1_001, AWAY + 2_001, 3 * AWAY + 1]
+    over = held(stored, ends[-1] + 1, timed_out=True)
+    assert list(topspeed_spark.stream((1,), iter([]), over)) == []
+    assert not over.exists
 
 
 def report(car: str, at: int, distance: int, speed: int) -> tuple[int, str]:

@@ -16,18 +16,12 @@ from penstock.jobs.traffic import CENTRE, FIELDS, RADIUS_M, VEHICLES, Traffic, v
 EvidenceOf = Callable[[Sequence[Any]], Evidence]
 
 TIMES = np.arange(20_000, dtype=np.int64) * 100 + 1_794_000_000_000_000
-SCHEMA = pa.schema(
-    [
-        ("window_end", pa.int64()),
-        ("vehicle", pa.string()),
-        ("aside", pa.string()),
-        ("class", pa.string()),
-        ("district", pa.string()),
-        ("speed_sum", pa.int64()),
-        ("count", pa.int64()),
-        ("average", pa.float64()),
-    ]
-)
+COLUMNS: dict[str, pa.DataType] = {
+    **dict.fromkeys(("window_end", "vehicle", "aside", "class", "district"), pa.string()),
+    **dict.fromkeys(("window_end", "speed_sum", "count"), pa.int64()),
+    "average": pa.float64(),
+}
+SCHEMA = pa.schema(COLUMNS)
 FIRST, OTHER = list(vehicles())[:2]
 
 
@@ -60,7 +54,8 @@ def test_records_are_vehicles_some_busier_some_inside_some_late_some_malformed()
     assert 0 < len(read) - len(fine) < 0.003 * len(read)
     (_, most), *_ = Counter(one["vehicle"] for one in fine).most_common()
     assert most > 5 * len(fine) / VEHICLES
-    far = geo.distances(*np.array([(one["latitude"], one["longitude"]) for one in fine]).T, CENTRE)
+    north, east = (np.array([one[which] for one in fine]) for which in ("latitude", "longitude"))
+    far = geo.distances(north, east, CENTRE)
     assert 0.3 < np.mean(far <= RADIUS_M) < 0.45
     # Nobody is so near the edge that two libraries' sines could disagree.
     assert np.min(abs(far - RADIUS_M)) > 1e-3

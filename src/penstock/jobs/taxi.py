@@ -47,7 +47,7 @@ RIDE = (
 )
 KINDS = {"bigint": int, "double": float, "string": str}
 FIELDS = {name: KINDS[kind] for name, kind in (column.split() for column in RIDE.split(", "))}
-ARROW = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+ARROW: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Taxi(Job):
             taxi, end = (pool.take(random.integers(0, len(pool), n)) for pool in (taxis, rest))
             rides = pa.array(random.integers(0, 2**62, n))
             times = pa.array(events.event_times(random, timestamps))
-            lines = events.lines(begin.take(pa.array(draw(n))), rides, taxi, times, end)
+            lines = events.lines(begin.take(draw(n)), rides, taxi, times, end)
             return events.records(random, timestamps, lines)
 
         return generate
@@ -160,13 +160,13 @@ def _extended(lines: list[str]) -> pa.Table:
         name: pa.array([ride.get(name) for ride in rides], ARROW[kind])
         for name, kind in (FIELDS | {"aside": str}).items()
     }
-    place = [columns[f"pickup_{which}"].to_numpy(zero_copy_only=False) for which in ("latitude", "longitude")]
-    far = {name: pa.array(geo.distances(*place, at)) for name, at in LANDMARKS.items()}
+    north, east = (columns[f"pickup_{which}"].to_numpy(zero_copy_only=False) for which in ("latitude", "longitude"))
+    far = {name: pa.array(geo.distances(north, east, at)) for name, at in LANDMARKS.items()}
     return pa.table(columns | far)
 
 
 def _on_earth(ride: dict[str, Any]) -> bool:
-    return abs(ride["pickup_latitude"]) <= 90 and abs(ride["pickup_longitude"]) <= 180
+    return bool(abs(ride["pickup_latitude"]) <= 90 and abs(ride["pickup_longitude"]) <= 180)
 
 
 def _fault(expected: pa.Table, rows: pa.Table) -> str:

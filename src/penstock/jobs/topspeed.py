@@ -72,8 +72,8 @@ class TopSpeed(Job):
             distance = ((rounds * driven[-1] + driven[second]) * 1000 + speed * ms) // 3600
             told = np.maximum(speed + random.integers(-3, 4, n), 0)
             lines = events.lines(
-                head.take(pa.array(cars)),
-                texts.take(pa.array(told)),
+                head.take(cars),
+                texts.take(told),
                 pa.array(distance),
                 ',"event_time":',
                 pa.array(times),

@@ -44,31 +44,26 @@ def _taken_in(known: Cars, frame: pd.DataFrame, forget: int) -> tuple[Cars, pd.D
     aside = frame["aside"].to_numpy()
     fine = pd.isna(aside)
     events = frame if fine.all() else frame[fine]
-    columns = (events[name].to_numpy(np.int64) for name in ("event_time", "distance", "speed"))
-    cars, results = advance(known, events["car"].to_numpy(object), *columns, forget=forget)
+    time, distance, speed = (events[name].to_numpy(np.int64) for name in ("event_time", "distance", "speed"))
+    cars, results = advance(known, events["car"].to_numpy(object), time, distance, speed, forget)
     return cars, _frame(results, aside[~fine])
 
 
 def _frame(results: Results, aside: Any) -> pd.DataFrame:
-    """Results, then the malformed lines."""
+    """Results, then the malformed lines. All columns are objects, as are the empty rows that Spark puts beneath them:
+    of mixed types, pandas would complain."""
     count = len(results.car)
-    beyond = np.arange(count + len(aside)) >= count
 
-    def numbers(values: Any) -> Any:
-        padded = np.append(values, np.zeros(len(aside), np.int64))
-        return pd.arrays.IntegerArray(padded, beyond.copy())
-
-    def texts(values: Any) -> Any:
-        # Columns without a value keep their type, else Spark's pandas complains when it puts buckets together.
-        return pd.array(values, dtype="string")
+    def padded(values: Any) -> Any:
+        return np.append(values.astype(object), np.full(len(aside), None))
 
     return pd.DataFrame(
         {
-            "car": texts(np.append(results.car, np.full(len(aside), None))),
-            "at": numbers(results.time),
-            "distance": numbers(results.distance),
-            "top_speed": numbers(results.top_speed),
-            "records": numbers(results.records),
-            "aside": texts(np.append(np.full(count, None), aside)),
+            "car": padded(results.car),
+            "at": padded(results.time),
+            "distance": padded(results.distance),
+            "top_speed": padded(results.top_speed),
+            "records": padded(results.records),
+            "aside": np.append(np.full(count, None), aside),
         }
     )

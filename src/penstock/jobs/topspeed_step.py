@@ -181,11 +181,12 @@ def _merged(cars: Cars, owner: Ints, time: Ints, speed: Ints, forget: int) -> Ca
 
 def packed(cars: Cars) -> bytes:
     """For the state store: one row per car, as Arrow writes it."""
-    offsets = np.searchsorted(cars.owner, np.arange(len(cars.car) + 1)).astype(np.int32)
+    first = np.searchsorted(cars.owner, np.arange(len(cars.car) + 1))
+    offsets: Any = pa.array(first, pa.int32())
     columns: list[pa.Array[Any]] = [
         pa.array(cars.car, pa.string()),
         *(pa.array(each, pa.int64()) for each in (cars.mark, cars.latest, cars.pending)),
-        *(pa.ListArray.from_arrays(pa.array(offsets), pa.array(each, pa.int64())) for each in (cars.time, cars.speed)),
+        *(pa.ListArray.from_arrays(offsets, pa.array(each, pa.int64())) for each in (cars.time, cars.speed)),
     ]
     batch = pa.RecordBatch.from_arrays(columns, names=["car", "mark", "latest", "pending", "time", "speed"])
     out = pa.BufferOutputStream()
@@ -201,10 +202,7 @@ def unpacked(stored: bytes) -> Cars:
     columns: dict[str, Any] = dict(zip(batch.schema.names, batch.columns, strict=True))
     times, speeds = columns["time"], columns["speed"]
     counts = np.diff(times.offsets.to_numpy())
-    return Cars(
-        columns["car"].to_numpy(zero_copy_only=False),
-        *(columns[name].to_numpy() for name in ("mark", "latest", "pending")),
-        np.repeat(np.arange(len(counts)), counts),
-        times.flatten().to_numpy(),
-        speeds.flatten().to_numpy(),
-    )
+    mark, latest, pending = (columns[name].to_numpy() for name in ("mark", "latest", "pending"))
+    owner = np.repeat(np.arange(len(counts)), counts)
+    times, speeds = times.flatten().to_numpy(), speeds.flatten().to_numpy()
+    return Cars(columns["car"].to_numpy(zero_copy_only=False), mark, latest, pending, owner, times, speeds)

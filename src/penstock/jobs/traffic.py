@@ -75,7 +75,7 @@ class Traffic(Job):
             who, times = order[draw(n)], events.event_times(random, timestamps)
             place = (times // (STEP_S * 1000) + begin[who]) % ROUTE
             speed = np.maximum(pace[place] + random.integers(-5, 6, n), 0)
-            pick = [pool.take(pa.array(index)) for pool, index in ((head, who), (speeds, speed), (places, place))]
+            pick = [pool.take(index) for pool, index in ((head, who), (speeds, speed), (places, place))]
             return events.records(random, timestamps, events.lines(*pick, pa.array(times), "}"))
 
         return generate
@@ -169,7 +169,7 @@ def _add_up(windows: Windows, sums: Counter[Key], batch: Batch, evidence: Eviden
 
 
 def _plausible(event: dict[str, Any]) -> bool:
-    return (
+    return bool(
         abs(event["latitude"]) <= 90
         and abs(event["longitude"]) <= 180
         and 0 <= event["speed"] <= MOST_SPEED
