@@ -83,7 +83,7 @@ def _pools(random: np.random.Generator) -> dict[str, pa.Array[Any]]:
         return ["".join(row) for row in random.choice(letters, (POOL, length)).tolist()]
 
     def prices() -> list[int]:
-        return np.round(10 ** (random.random(POOL) * TOP_PRICE) * 100).astype(np.int64).tolist()
+        return [round(100 * 10**power) for power in (random.random(POOL) * TOP_PRICE).tolist()]
 
     first, last, item, text, path = words(6), words(8), words(10), words(60), words(5)
     cards = random.integers(0, 10_000, (POOL, 4)).tolist()
@@ -173,7 +173,8 @@ def _last_auction(numbers: events.Ints) -> events.Ints:
 
 
 def _recent(random: np.random.Generator, last: events.Ints, known: int) -> events.Ints:
-    return np.maximum(last - known + random.integers(1, known + LEAD + 1, len(last)), 0)
+    drawn: events.Ints = np.maximum(last - known + random.integers(1, known + LEAD + 1, len(last)), 0)
+    return drawn
 
 
 def _hot_or(random: np.random.Generator, share: float, hot: events.Ints, other: events.Ints) -> events.Ints:
