@@ -71,7 +71,7 @@ def generator(seed: int) -> Generate:
         made = [make(random, pools, numbers[at], times[at]) for make, at in makers]
         order = np.empty(n, dtype=np.int64)
         order[np.concatenate(where)] = np.arange(n)
-        return events.records(random, timestamps, pa.concat_arrays(made).take(pa.array(order)))
+        return events.records(random, timestamps, pa.concat_arrays(made).take(order))
 
     return generate
 
@@ -182,7 +182,7 @@ def _hot_or(random: np.random.Generator, share: float, hot: events.Ints, other: 
 
 
 def _draw(random: np.random.Generator, pool: pa.Array[Any], count: int) -> pa.Array[Any]:
-    return pool.take(pa.array(random.integers(0, len(pool), count)))
+    return pool.take(random.integers(0, len(pool), count))
 
 
 def wanted(records: DataFrame, kinds: Sequence[int], fields: str, valid: Callable[[Column], Column]) -> DataFrame:

@@ -20,6 +20,7 @@ GAP_S = 10
 GAP_MS = GAP_S * 1000
 FIELDS = {2: {"bidder": int}}
 Session = tuple[int, int, int]  # begin and end in milliseconds, bids
+Key = tuple[int | None, str | None, int]  # bidder; or a malformed line and its arrival
 
 
 @dataclass
@@ -64,15 +65,15 @@ class NexmarkQ11(Job):
     def check(self, evidence: Evidence) -> Verdict:
         """Merge sessions again, batch by batch: one that is closed is out, and a late bid near it begins another."""
         recount = Recount("session", weight=lambda row: int(row[3]))
-        sessions: dict[tuple[int | None, str | None, int], list[Session]] = {}
+        sessions: dict[Key, list[Session]] = {}
         for batch, rows in evidence.rows():
-            fresh: defaultdict[tuple[int | None, str | None, int], list[Session]] = defaultdict(list)
+            fresh: defaultdict[Key, list[Session]] = defaultdict(list)
             for at, bid, line in recount.events(evidence.records(batch), FIELDS):
                 if at + GAP_MS <= batch.late:
                     recount.late += 1
                     continue
                 recount.set_aside += bid is None
-                key = (None, line, at) if bid is None else (bid["bidder"], None, 0)
+                key: Key = (None, line, at) if bid is None else (bid["bidder"], None, 0)
                 fresh[key].append((at, at + GAP_MS, 1))
             for key, more in fresh.items():
                 sessions[key] = merge(sessions.get(key, []) + more)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from penstock.jobs import events, nexmark
 from penstock.jobs.base import Generate, Job, Verdict
 from penstock.jobs.evidence import Evidence
-from penstock.jobs.nexmark_recount import Recount, Row
+from penstock.jobs.nexmark_recount import Fields, Recount, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ CATEGORY = 10
 # Neighbours share a key: Spark calls Python once for each key and batch, which takes longer than joining a hundred
 # persons does. As ids grow with time, only the newest keys are called, and their state is all that is written.
 BLOCK = 100
-FIELDS = {
+FIELDS: dict[int, Fields] = {
     0: {"id": int, "name": str, "city": str, "state": str},
     1: {"id": int, "seller": int, "category": int},
 }

@@ -15,14 +15,14 @@ import pyarrow as pa
 from penstock.jobs import events, nexmark
 from penstock.jobs.base import Generate, Job, Verdict
 from penstock.jobs.evidence import Evidence
-from penstock.jobs.nexmark_recount import Recount, Row
+from penstock.jobs.nexmark_recount import Fields, Recount, Row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WINDOW_S = 10
 WINDOW_MS = WINDOW_S * 1000
-FIELDS = {0: {"id": int, "name": str}, 1: {"seller": int}}
+FIELDS: dict[int, Fields] = {0: {"id": int, "name": str}, 1: {"seller": int}}
 
 
 @dataclass

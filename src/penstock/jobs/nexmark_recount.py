@@ -35,14 +35,15 @@ def read(line: str, wanted: Mapping[int, Fields]) -> dict[str, Any] | bool | Non
         event = json.loads(line)
     except ValueError:
         return False
-    fields = wanted.get(event.get("event_type")) if isinstance(event, dict) else None
+    kind = event.get("event_type") if isinstance(event, dict) else None
+    fields = wanted.get(int(kind)) if kind is not None and _is(kind, int) else None
     if fields is None or not (_is(event.get("dateTime"), int) and 0 < event["dateTime"] < YEAR_10000):
         return False
     return event if all(_is(event.get(name), kind) for name, kind in fields.items()) else False
 
 
 def _is(value: Any, kind: type) -> bool:
-    return type(value) is kind and (kind is not int or -LONG <= value < LONG)
+    return type(value) is kind and (kind is not int or -LONG <= int(value) < LONG)
 
 
 @dataclass(slots=True)
