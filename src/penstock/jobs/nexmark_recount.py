@@ -43,7 +43,9 @@ def read(line: str, wanted: Mapping[int, Fields]) -> dict[str, Any] | bool | Non
 
 
 def _is(value: Any, kind: type) -> bool:
-    return type(value) is kind and (kind is not int or -LONG <= int(value) < LONG)
+    if type(value) is not kind:
+        return False
+    return not isinstance(value, int) or -LONG <= value < LONG
 
 
 @dataclass(slots=True)
