@@ -32,7 +32,7 @@ from penstock.testing import eventually
 BEGAN_US = 1_800_000_000 * 1_000_000
 SECONDS = 6  # of arrivals in one piece of the load
 RECORDS = 300  # in each piece
-PIECES = 30
+PIECES = 24
 PARTITIONS = 2
 MOST = 6
 
@@ -60,7 +60,7 @@ def main(directory: Path, phase: str) -> None:
         spark = cluster.session("jobs", workers, {"spark.sql.shuffle.partitions": "2"})
         queries = {
             name: JobQuery(jobs.make(name), log, directory / name).start(
-                spark, name, trigger=0.5, splits=splits, max_records_per_split=150
+                spark, name, trigger=0.5, splits=splits, max_records_per_split=300
             )
             for name, log in logs.items()
         }

@@ -19,7 +19,7 @@ from penstock.sources.log import EmbeddedLog
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 DRIVER = Path(__file__).parent / "driver.py"
-RECORDS = 30 * 300  # as in driver.py
+RECORDS = 24 * 300  # as in driver.py
 
 
 @pytest.fixture(scope="module")
