@@ -83,8 +83,8 @@ def parsed(frame: DataFrame, ddl: str, valid: Callable[[Column], Column]) -> Dat
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    # Exploded, though there is one of each: else Spark pushes a filter on the event down past the parsing, and parses the
-    # line again for every field that the filter looks at.
+    # Exploded, though there is one of each: else Spark pushes a filter on the event down past the parsing, and parses
+    # the line again for every field that the filter looks at.
     event = F.explode(F.array(F.from_json("value", ddl)))
     fine = F.coalesce(valid(F.col("event")), F.lit(False))
     return frame.select("timestamp", "value", event.alias("event")).select(
