@@ -48,7 +48,7 @@ def distances(latitude: Floats, longitude: Floats, point: Point) -> Floats:
     """Metres from each place to a point.
 
     >>> distances(np.array([52.52]), np.array([13.405]), Point(48.137, 11.575)).round().tolist()  # Berlin to Munich
-    [504430.0]
+    [504338.0]
     """
     north, east = np.deg2rad(latitude - point.latitude) / 2, np.deg2rad(longitude - point.longitude) / 2
     scale = np.cos(np.deg2rad(latitude)) * np.cos(np.deg2rad(point.latitude))
