@@ -95,7 +95,7 @@ def test_report_only_writes_everything(suite: Path, capsys: Output) -> None:
     assert call(["bench", "spark", "--into", str(suite), "--report-only"]) == 0
     text = capsys.readouterr().out
     assert "daedalus" in text
-    assert "Not run, or not finished: sine-hpa-85, advertising-hpa-80" in " ".join(text.split())
+    assert "Not run, or not finished: sine-hpa-85, advertising-hpa-80, sine-hpa-80-of-limit" in " ".join(text.split())
     report = (suite / "report.md").read_text()
     assert "`penstock bench spark --minutes 12 --max 6`" in report
     assert "6 workers do 12,500 records/s" in report
@@ -117,7 +117,7 @@ def test_the_report_as_json(suite: Path, capsys: Output) -> None:
     assert by["sine", "static"]["share_of_static"] == 1
     assert by["sine", "daedalus"]["rescales_out"] == 2
     assert document["calibration"]["peak"] == 10_000
-    assert document["missing"] == ["sine-hpa-85", "advertising-hpa-80"]
+    assert document["missing"] == ["sine-hpa-85", "advertising-hpa-80", "sine-hpa-80-of-limit"]
 
 
 def test_a_recount_that_is_not_equal_is_exit_1_and_bold(suite: Path, capsys: Output) -> None:
@@ -135,7 +135,7 @@ def test_a_run_that_was_stopped_is_not_reported_yet(suite: Path, capsys: Output)
     assert "sine-hpa-85" in document["missing"]
     fabricate(suite, "advertising-hpa-80", lambda _: 4, finished=False, stopped=False)  # not drained in time
     assert call(["bench", "spark", "--into", str(suite), "--report-only", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["missing"] == ["sine-hpa-85"]
+    assert json.loads(capsys.readouterr().out)["missing"] == ["sine-hpa-85", "sine-hpa-80-of-limit"]
 
 
 def test_what_has_finished_is_kept_and_only_reported(suite: Path, capsys: Output) -> None:

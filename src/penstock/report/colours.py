@@ -34,7 +34,7 @@ STYLES: dict[str, Style] = {
     "hpa": Style(VERMILION),
     "hpa-60": Style(SKY),
     "hpa-80": Style(VERMILION),
-    "hpa-80-of-limit": Style(SKY),
+    "hpa-80-of-limit": Style(VERMILION, ":"),
     "hpa-85": Style(ORANGE),
     "keda-lag": Style(SKY, "--"),
     "mdl-nl-unaware": Style(GREEN, "-."),
@@ -49,7 +49,7 @@ STYLES: dict[str, Style] = {
     "varga-v2": Style(ORANGE, ":"),
 }
 _OTHERS = (
-    *(Style(colour, ":") for colour in (BLUE, GREEN, VERMILION)),
+    *(Style(colour, ":") for colour in (BLUE, GREEN)),
     Style(BLUE, "--"),
     Style(BLUE, "-."),
 )
