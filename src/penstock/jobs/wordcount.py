@@ -1,4 +1,4 @@
-"""Word count, the job of the Daedalus paper (sec. 4.3): lines from the log, split, a running count per word."""
+"""Word count, the job of the Daedalus paper (sec. 4.1.1): lines from the log, split, a running count per word."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WordCount(Job):
 
     name: ClassVar[str] = "wordcount"
     summary: ClassVar[str] = "running count per word of a stream of lines; words follow a Zipf law, so keys are skewed"
-    paper: ClassVar[str] = "Daedalus (ICPE 2024), sec. 4.3"
+    paper: ClassVar[str] = "Daedalus (ICPE 2024), sec. 4.1.1"
     operators: ClassVar[tuple[str, ...]] = ("read and split", "count")
     keys: ClassVar[str] = f"{VOCABULARY:,} words by a Zipf law of {ZIPF}"
     state: ClassVar[str] = f"one count per word, up to {VOCABULARY:,} words"
