@@ -40,6 +40,7 @@ def test_a_repeated_batch_counts_once(kind: str, tmp_path: Path) -> None:
     for number, values in ((0, (1, 2)), (1, ()), (2, (3,)), (2, (3,))):
         made(kind, tmp_path / "out").write(rows(*values), number)
     kept = made(kind, tmp_path / "out")
+    assert isinstance(kept, sink.Kept)
     assert [kept.read(number)["n"].to_pylist() for number in range(3)] == [[1, 2], [], [3]]
 
 
@@ -47,6 +48,7 @@ def test_a_batch_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
     (tmp_path / "000000000.tmp").write_bytes(b"half a fi")
     kept = made("parquet", tmp_path)
     kept.write(rows(7), 0)
+    assert isinstance(kept, sink.Kept)
     assert kept.read(0)["n"].to_pylist() == [7]
     assert not list(tmp_path.glob("*.tmp"))
 
@@ -66,7 +68,7 @@ def test_the_console_shows_the_first_rows(tmp_path: Path) -> None:
     console.write(rows(*range(25)), 3)
     lines = said[0].splitlines()
     assert (lines[0], lines[1], lines[-1], len(lines)) == ("batch 3:", "n=0", "…", 22)
-    assert not console.keeps
+    assert not isinstance(console, sink.Kept)
 
 
 def test_notes_on_batches(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class JobQuery:
 
     def verify(self) -> Verdict:
         """Recount the log up to where the results go, with the job's own proof."""
-        if not self._sink.keeps:
+        if not isinstance(self._sink, sink.Kept):
             return Verdict(None, 0, 0, f"the sink is {self._kind!r}: no results were kept that could be recounted")
         batches = self._batches.read(self.log.begin_offsets())
         if not batches:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,20 +25,22 @@ if TYPE_CHECKING:
 
 
 class Sink(ABC):
-    """What is done with a batch's results. `keeps`: they can be read again."""
-
-    keeps: ClassVar[bool] = True
+    """What is done with a batch's results."""
 
     @abstractmethod
     def write(self, results: DataFrame, number: int) -> None:
         """Take the results of batch `number`, once or again."""
 
+
+class Kept(Sink):
+    """A sink whose results can be read again, and so recounted."""
+
+    @abstractmethod
     def read(self, number: int) -> pa.Table:
-        """The results of one batch, where they are kept."""
-        raise NotImplementedError
+        """The results of one batch."""
 
 
-class ParquetFiles(Sink):
+class ParquetFiles(Kept):
     """One file per batch, written by the driver; or, where results are as many as records, a directory by the workers.
 
     A file is renamed into place whole; a directory that a driver left unfinished is written anew.
@@ -66,7 +68,7 @@ class ParquetFiles(Sink):
         return pq.read_table(self.directory / f"{number:09}.parquet", partitioning=None)
 
 
-class LogFiles(Sink):
+class LogFiles(Kept):
     """An embedded log that the next job can read: the results with the number of their batch, one segment for each.
 
     A segment is visible whole or not at all, and the last one says how far the log goes, so a repeated batch is known.
@@ -109,7 +111,6 @@ class LogFiles(Sink):
 class Console(Sink):
     """The first rows of each batch, for people."""
 
-    keeps: ClassVar[bool] = False
     ROWS = 20
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -123,8 +124,6 @@ class Console(Sink):
 
 class Nowhere(Sink):
     """Computed, and let go."""
-
-    keeps: ClassVar[bool] = False
 
     def write(self, results: DataFrame, number: int) -> None:  # noqa: ARG002
         results.write.format("noop").mode("overwrite").save()
