@@ -7,15 +7,16 @@ objects that open with their type, so a job can tell what it does not need from 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.jobs import events
-from penstock.jobs.base import Generate
+from penstock.jobs.base import Generate, Job
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,6 +41,18 @@ NEVER_MS = 253_402_300_800_000  # the year 10000: no event is so late, and Spark
 def opening(kind: int) -> str:
     """How a line of that kind begins."""
     return f'{{"event_type":{kind},'
+
+
+@dataclass
+class Query(Job):
+    """What the queries share: the stream, and results that come out once."""
+
+    schema: ClassVar[pa.Schema] = events.SCHEMA
+    output_mode: ClassVar[str] = "append"
+
+    def generator(self, seed: int) -> Generate:
+        """Persons, auctions and bids: see `nexmark.generator`."""
+        return generator(seed)
 
 
 def generator(seed: int) -> Generate:

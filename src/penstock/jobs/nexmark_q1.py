@@ -6,10 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import pyarrow as pa
-
-from penstock.jobs import events, nexmark
-from penstock.jobs.base import Generate, Job, Verdict
+from penstock.jobs import nexmark
+from penstock.jobs.base import Verdict
 from penstock.jobs.evidence import Evidence
 from penstock.jobs.nexmark_recount import Recount, Row
 
@@ -21,7 +19,7 @@ FIELDS = {2: {"auction": int, "bidder": int, "price": int, "extra": str}}
 
 
 @dataclass
-class NexmarkQ1(Job):
+class NexmarkQ1(nexmark.Query):
     """Convert the price of every bid from dollars to euros."""
 
     name: ClassVar[str] = "nexmark-q1"
@@ -30,13 +28,7 @@ class NexmarkQ1(Job):
     operators: ClassVar[tuple[str, ...]] = ("read, parse and convert",)
     keys: ClassVar[str] = "none"
     state: ClassVar[str] = "none"
-    schema: ClassVar[pa.Schema] = events.SCHEMA
-    output_mode: ClassVar[str] = "append"
     bulky: ClassVar[bool] = True
-
-    def generator(self, seed: int) -> Generate:
-        """Persons, auctions and bids: see `nexmark.generator`."""
-        return nexmark.generator(seed)
 
     def build(self, records: DataFrame) -> DataFrame:
         """One pass, without a shuffle; prices are doubles, the same to the last bit on every machine."""

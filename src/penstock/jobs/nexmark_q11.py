@@ -6,10 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import pyarrow as pa
-
 from penstock.jobs import events, nexmark
-from penstock.jobs.base import Generate, Job, Verdict
+from penstock.jobs.base import Verdict
 from penstock.jobs.evidence import Evidence
 from penstock.jobs.nexmark_recount import Recount, Row
 
@@ -24,7 +22,7 @@ Key = tuple[int | None, str | None, int]  # bidder; or a malformed line and its 
 
 
 @dataclass
-class NexmarkQ11(Job):
+class NexmarkQ11(nexmark.Query):
     """Count bids per bidder and session, when the session is closed."""
 
     name: ClassVar[str] = "nexmark-q11"
@@ -33,12 +31,6 @@ class NexmarkQ11(Job):
     operators: ClassVar[tuple[str, ...]] = ("read and parse", "merge sessions")
     keys: ClassVar[str] = "bidders: three quarters of the bids are the hot one's, every 5,000 events another"
     state: ClassVar[str] = "one row per bidder and open session"
-    schema: ClassVar[pa.Schema] = events.SCHEMA
-    output_mode: ClassVar[str] = "append"
-
-    def generator(self, seed: int) -> Generate:
-        """Persons, auctions and bids: see `nexmark.generator`."""
-        return nexmark.generator(seed)
 
     def build(self, records: DataFrame) -> DataFrame:
         """Spark's own session windows."""

@@ -6,10 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import pyarrow as pa
-
-from penstock.jobs import events, nexmark
-from penstock.jobs.base import Generate, Job, Verdict
+from penstock.jobs import nexmark
+from penstock.jobs.base import Verdict
 from penstock.jobs.evidence import Evidence
 from penstock.jobs.nexmark_recount import Recount, Row
 
@@ -21,7 +19,7 @@ FIELDS = {2: {"auction": int, "price": int}}
 
 
 @dataclass
-class NexmarkQ2(Job):
+class NexmarkQ2(nexmark.Query):
     """Keep the bids on auctions of a selection."""
 
     name: ClassVar[str] = "nexmark-q2"
@@ -30,12 +28,6 @@ class NexmarkQ2(Job):
     operators: ClassVar[tuple[str, ...]] = ("read, parse and select",)
     keys: ClassVar[str] = "none"
     state: ClassVar[str] = "none"
-    schema: ClassVar[pa.Schema] = events.SCHEMA
-    output_mode: ClassVar[str] = "append"
-
-    def generator(self, seed: int) -> Generate:
-        """Persons, auctions and bids: see `nexmark.generator`."""
-        return nexmark.generator(seed)
 
     def build(self, records: DataFrame) -> DataFrame:
         """One pass, without a shuffle; what is kept is parsed a second time, but that is one bid in a hundred."""

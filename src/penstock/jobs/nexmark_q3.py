@@ -18,10 +18,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import pyarrow as pa
-
 from penstock.jobs import events, nexmark
-from penstock.jobs.base import Generate, Job, Verdict
+from penstock.jobs.base import Verdict
 from penstock.jobs.evidence import Evidence
 from penstock.jobs.nexmark_recount import Fields, Recount, Row
 
@@ -117,7 +115,7 @@ def whole(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @dataclass
-class NexmarkQ3(Job):
+class NexmarkQ3(nexmark.Query):
     """Join persons of three states with their auctions in one category, as either comes."""
 
     name: ClassVar[str] = "nexmark-q3"
@@ -128,12 +126,6 @@ class NexmarkQ3(Job):
     state: ClassVar[str] = (
         f"persons and auctions of the last {WAIT_S} s that passed the filter, a row per {BLOCK} persons"
     )
-    schema: ClassVar[pa.Schema] = events.SCHEMA
-    output_mode: ClassVar[str] = "append"
-
-    def generator(self, seed: int) -> Generate:
-        """Persons, auctions and bids: see `nexmark.generator`."""
-        return nexmark.generator(seed)
 
     def build(self, records: DataFrame) -> DataFrame:
         """Bids are passed over unparsed; what the filter keeps is joined by `step`, on a stream, or `whole`."""

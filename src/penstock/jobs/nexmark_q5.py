@@ -10,10 +10,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import pyarrow as pa
-
 from penstock.jobs import events, nexmark
-from penstock.jobs.base import Generate, Job, Verdict
+from penstock.jobs.base import Verdict
 from penstock.jobs.evidence import Evidence
 from penstock.jobs.nexmark_recount import Recount, Row
 
@@ -26,7 +24,7 @@ FIELDS = {2: {"auction": int}}
 
 
 @dataclass
-class NexmarkQ5(Job):
+class NexmarkQ5(nexmark.Query):
     """Count bids per auction and sliding window, and of each window that is closed tell the auctions with the most."""
 
     name: ClassVar[str] = "nexmark-q5"
@@ -35,12 +33,6 @@ class NexmarkQ5(Job):
     operators: ClassVar[tuple[str, ...]] = ("read and parse", "count per auction", "the most per window")
     keys: ClassVar[str] = "auctions: half of the bids are for the hot one, which every 1,667 events becomes another"
     state: ClassVar[str] = "one count per auction and open window; five windows overlap"
-    schema: ClassVar[pa.Schema] = events.SCHEMA
-    output_mode: ClassVar[str] = "append"
-
-    def generator(self, seed: int) -> Generate:
-        """Persons, auctions and bids: see `nexmark.generator`."""
-        return nexmark.generator(seed)
 
     def build(self, records: DataFrame) -> DataFrame:
         """Two aggregations in a row: the second gets a window whole, in the batch in which the first one closes it."""

@@ -10,10 +10,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyarrow as pa
-
 from penstock.jobs import events, nexmark
-from penstock.jobs.base import Generate, Job, Verdict
+from penstock.jobs.base import Verdict
 from penstock.jobs.evidence import Evidence
 from penstock.jobs.nexmark_recount import Fields, Recount, Row
 
@@ -26,7 +24,7 @@ FIELDS: dict[int, Fields] = {0: {"id": int, "name": str}, 1: {"seller": int}}
 
 
 @dataclass
-class NexmarkQ8(Job):
+class NexmarkQ8(nexmark.Query):
     """Of each window that is closed, the persons who registered and opened auctions in it, and how many."""
 
     name: ClassVar[str] = "nexmark-q8"
@@ -35,12 +33,6 @@ class NexmarkQ8(Job):
     operators: ClassVar[tuple[str, ...]] = ("read and parse", "match")
     keys: ClassVar[str] = "persons: three quarters of the auctions are the hot seller's, every 5,000 events another"
     state: ClassVar[str] = "one row per open window and person who registered or opened an auction in it"
-    schema: ClassVar[pa.Schema] = events.SCHEMA
-    output_mode: ClassVar[str] = "append"
-
-    def generator(self, seed: int) -> Generate:
-        """Persons, auctions and bids: see `nexmark.generator`."""
-        return nexmark.generator(seed)
 
     def build(self, records: DataFrame) -> DataFrame:
         """Bids are passed over unparsed; then one aggregation, whose rows without a match are dropped as it ends."""
