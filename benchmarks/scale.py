@@ -1,36 +1,26 @@
 """What scale costs: each job saturated with 1, 2, 4 and 6 bounded workers, on a real cluster.
 
-    python benchmarks/scale.py [--only JOB …] [--cpu 0.2] [--seconds 20] [--json]
+    python benchmarks/scale.py [--only JOB …] [--cpu 0.2] [--seconds 20] [--profiles DIRECTORY] [--json]
 
-Per worker, as a share of what a single one does; less than 80 % is marked. About five minutes for each job.
+`penstock calibrate` for one job after another, about four minutes each. Per worker, as a share of what a single one
+does; less than 80 % is marked. With --profiles, what was measured is also written as profiles for the simulator,
+`spark-JOB.toml`; word count keeps the one it has, which knows more.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from penstock import jobs
-from penstock.experiment import capacity, spec
-from penstock.experiment.pipeline import Pipeline
 
 SIZES = (1, 2, 4, 6)
 GOAL = 0.8
-EXPERIMENT = """
-job = "{job}"
-max_workers = {most}
-[workload]
-kind = "constant"
-level = 0
-[policy]
-name = "static"
-[cluster]
-cpu = {cpu}
-"""
+KNOWN = "wordcount"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +31,22 @@ class Row:
     workers: int
     rate: float
     spread: float
+    batches: int
     of_single: float
 
 
-def tell(text: str) -> None:
-    print(f"· {text}", file=sys.stderr, flush=True)
-
-
-def measure(name: str, cpu: float, seconds: float) -> list[Row]:
-    found: list[capacity.Capacity] = []
-    experiment = spec.parse(EXPERIMENT.format(job=name, most=max(SIZES), cpu=cpu), name)
-    with (
-        tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as folder,
-        Pipeline(experiment, Path(folder), workers=1, tell=tell) as pipeline,
-    ):
-        pipeline.warm_up()
-        for workers in (n for n in SIZES if n <= pipeline.cluster.max_workers):
-            found.append(capacity.measure(pipeline, workers, seconds=seconds))
-            tell(f"{name}: {workers} workers do {found[-1].rate:,.0f} records/s")
-    single = found[0].per_worker
-    return [Row(name, each.workers, each.rate, each.spread, each.per_worker / single) for each in found]
+def measure(name: str, cpu: float, seconds: float, profiles: Path | None) -> list[Row]:
+    command = [sys.executable, "-m", "penstock", "calibrate", name, f"--cpu={cpu}", f"--seconds={seconds}", "--json"]
+    command += [f"--at={workers}" for workers in SIZES]
+    if profiles is not None and name != KNOWN:
+        command.append(f"--profile={profiles / f'spark-{name}.toml'}")
+    print(f"· {name}", file=sys.stderr, flush=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # its progress goes to our terminal
+    found = json.loads(done.stdout)["capacities"]
+    single = found[0]["rate"] / found[0]["workers"]
+    return [
+        Row(name, c["workers"], c["rate"], c["spread"], c["batches"], c["rate"] / c["workers"] / single) for c in found
+    ]
 
 
 def main() -> None:
@@ -68,9 +54,17 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=list(jobs.JOBS), help="a job; may be repeated")
     parser.add_argument("--cpu", type=float, default=0.2, help="share of a core that each worker is bounded to")
     parser.add_argument("--seconds", type=float, default=20.0, help="of batches that are counted at each scale-out")
+    parser.add_argument("--profiles", type=Path, help="a directory to write the simulator's profiles to")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    rows = [row for name in arguments.only or jobs.JOBS for row in measure(name, arguments.cpu, arguments.seconds)]
+    if arguments.profiles is not None:
+        arguments.profiles.mkdir(parents=True, exist_ok=True)
+    rows: list[Row] = []
+    for name in arguments.only or jobs.JOBS:
+        rows += measure(name, arguments.cpu, arguments.seconds, arguments.profiles)
+        for row in rows[-len(SIZES) :]:
+            share = f"{row.of_single:.0%} of a single one, each"
+            print(f"· {name}: {row.workers} workers, {row.rate:,.0f} records/s, {share}", file=sys.stderr, flush=True)
     if arguments.json:
         print(json.dumps([asdict(row) for row in rows]))
         return

@@ -29,6 +29,7 @@ from penstock.targets.spark.cluster import SparkCluster
 
 EVERY = 30.0
 WORKERS = 2
+ROWS = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -77,7 +78,8 @@ def main() -> None:
         splits = directory / "workers"
         publish(splits, WORKERS)
         with SparkCluster(directory / "cluster", max_workers=WORKERS, cpu=1.0, memory="1g") as cluster:
-            spark = cluster.session("soak", WORKERS, {"spark.sql.shuffle.partitions": str(WORKERS)})
+            settings = {"spark.sql.shuffle.partitions": str(WORKERS), ROWS: "true"}
+            spark = cluster.session("soak", WORKERS, settings)
             feeds, queries = [], {}
             for name in names:
                 job = jobs.make(name)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from penstock.cli import call
-from penstock.core import Batch
+from penstock.core import Batch, Operator
 from penstock.errors import ConfigError
-from penstock.experiment.calibrated import MEASURED, base, profile_from, toml
-from penstock.targets.simulated import Profile, SimulatedTarget, load
+from penstock.experiment.calibrated import MEASURED, base, operators_from, profile_from, toml
+from penstock.targets.simulated import Profile, SimulatedTarget, Stage, load
 from penstock.workloads import Constant
 
 BATCH = 100_000.0
@@ -98,3 +98,32 @@ def test_calibrate_refuses_a_profile_before_it_measures(
     monkeypatch.chdir(tmp_path)
     assert call(["calibrate", "wordcount", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_calibrate_refuses_a_scale_out_beyond_the_most(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["calibrate", "ysb", "--max", "4", "--at", "2", "--at", "6"]) == 2
+    assert "at must be from 1 to 4, the most, got 6" in capsys.readouterr().err
+
+
+def operator(name: str, busy: float | None, taken: float, given: float, *to: str) -> Operator:
+    return Operator(name, 2, rate_in=taken, rate_out=given, busy=busy, downstream=to, shared=True)
+
+
+def test_operators_share_the_time_they_were_busy() -> None:
+    early = (operator("read", 0.9, 1000, 1000),)  # before the second stage was known
+    unknown = (operator("read", None, 0, 0, "count"), operator("count", 0.5, 0, 0))
+    first = (operator("read", 0.6, 1000, 100, "count"), operator("count", 0.2, 100, 10))
+    second = (operator("read", 0.6, 1000, 300, "count"), operator("count", 0.2, 300, 30))
+    read, count = operators_from([early, unknown, first, (), second])
+    assert (read.name, read.partitioning, read.downstream) == ("read", "even", ("count",))
+    assert (count.name, count.partitioning, count.downstream) == ("count", "key", ())
+    assert [read.cost, count.cost] == pytest.approx([0.75, 0.25])
+    assert [read.selectivity, count.selectivity] == pytest.approx([0.2, 0.1])
+
+
+def test_operators_that_nobody_saw_are_those_of_the_usual_profile() -> None:
+    assert operators_from([]) == operators_from([(), ()]) == ()
+    known = load("spark-wordcount").operators
+    assert profile_from("wordcount", [Seen(1, 9_000.0)], batch=BATCH).operators == known
+    own = (Stage("parse", 1.0),)
+    assert profile_from("taxi", [Seen(1, 9_000.0)], batch=BATCH, operators=own).operators == own

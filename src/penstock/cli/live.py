@@ -25,12 +25,14 @@ from penstock import journal as journals
 from penstock.cli import render
 from penstock.cli.inspect import Json
 from penstock.cli.view import View
-from penstock.core import Observation
-from penstock.errors import check
+from penstock.core import Observation, Operator
+from penstock.errors import Unavailable, check
 from penstock.experiment import calibrated, capacity, spec
+from penstock.experiment.calibrated import operators_from
 from penstock.experiment.capacity import Capacity
 from penstock.experiment.live import Moment, Outcome, Run
 from penstock.experiment.pipeline import Pipeline
+from penstock.targets.simulated import Stage
 
 RUNS = Path("runs")
 BULKY = ("log", "checkpoint", "cluster", "results", "batches")  # what the recount needs, and nothing else does
@@ -84,6 +86,7 @@ def calibrate(
     /,
     *,
     most: Annotated[int, Parameter(name="--max", help="The largest scale-out.")] = 6,
+    at: Annotated[list[int] | None, Parameter(name="--at", help="Only this scale-out; may be repeated.")] = None,
     seconds: Annotated[float, Parameter(help="Least time to count at each scale-out, once it is warm.")] = 20.0,
     cpu: Annotated[float, Parameter(help="Share of a core that each worker is bounded to.")] = 0.2,
     profile: Annotated[Path | None, Parameter(help="Also write a profile for the simulator: a .toml file.")] = None,
@@ -95,10 +98,13 @@ def calibrate(
     `penstock simulate` and `penstock validate` can go by what this machine can do.
 
         penstock calibrate wordcount
-        penstock calibrate wordcount --max 3 --json
+        penstock calibrate ysb --max 3 --json
+        penstock calibrate ysb --at 1 --at 6
         penstock calibrate wordcount --profile mine.toml
     """
     check(most >= 1, "max", "be at least 1", most)
+    for chosen in at or ():
+        check(1 <= chosen <= most, "at", f"be from 1 to {most}, the most", chosen)
     check(seconds > 0, "seconds", "be above 0", seconds)
     if profile is not None:
         check(profile.suffix == ".toml", "profile", "be a file whose name ends with .toml", str(profile))
@@ -106,6 +112,7 @@ def calibrate(
     experiment = spec.parse(SATURATED.format(job=json.dumps(job), most=most, batch=BATCH, cpu=cpu), f"calibrate {job}")
     console = progress_console(as_json)
     measured: list[Capacity] = []
+    operators: list[tuple[Operator, ...]] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (
         tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as directory,
@@ -117,10 +124,13 @@ def calibrate(
         progress.print("warming up: the first batches load and compile")
         pipeline.warm_up(stop)
         for workers in range(1, pipeline.cluster.max_workers + 1):
-            measured.append(_measure(pipeline, workers, seconds, progress, stop))
+            if not at or workers in at:
+                measured.append(_measure(pipeline, workers, seconds, progress, stop, operators))
+    if not measured:
+        raise Unavailable(f"there is room for {pipeline.cluster.max_workers} workers here: none of {at} was measured")
     slope = capacity.linear(measured)
     if profile is not None:
-        _write_profile(profile, job, measured, cpu if bounded else None)
+        _write_profile(profile, job, measured, operators_from(operators), cpu if bounded else None)
     if as_json:
         rows = [{**asdict(c), "of_linear": c.per_worker / slope} for c in measured]
         document = {"job": job, "cpu": cpu if bounded else None, "per_worker": slope, "capacities": rows}
@@ -138,16 +148,17 @@ def calibrate(
     return 0
 
 
-def _write_profile(path: Path, job: str, measured: list[Capacity], cpu: float | None) -> None:
+def _write_profile(
+    path: Path, job: str, measured: list[Capacity], operators: tuple[Stage, ...], cpu: float | None
+) -> None:
     """What was measured as a profile for the simulator."""
     share = "unbounded workers" if cpu is None else f"{cpu:g} core per worker"
-    made = calibrated.profile_from(
-        job, measured, batch=BATCH, description=f"{job} on Spark, {share}, measured by penstock calibrate"
-    )
+    description = f"{job} on Spark, {share}, measured by penstock calibrate"
+    made = calibrated.profile_from(job, measured, batch=BATCH, operators=operators, description=description)
     notes = dict.fromkeys(calibrated.MEASURED, "measured")
     heading = (
-        f"Written by `penstock calibrate {job}` on {time.strftime('%Y-%m-%d')}; what is not marked as measured is as "
-        f"{calibrated.base(job)} has it."
+        f"Written by `penstock calibrate {job}` on {time.strftime('%Y-%m-%d')}; what is not marked as measured"
+        f"{', but for the operators,' if operators else ''} is as {calibrated.base(job)} has it."
     )
     path.write_text(calibrated.toml(made, notes, heading), encoding="utf-8")
 
@@ -170,13 +181,22 @@ cpu = {cpu}
 """
 
 
-def _measure(pipeline: Pipeline, workers: int, seconds: float, progress: Progress, stop: Any) -> Capacity:
+def _measure(
+    pipeline: Pipeline,
+    workers: int,
+    seconds: float,
+    progress: Progress,
+    stop: Callable[[], bool],
+    operators: list[tuple[Operator, ...]],
+) -> Capacity:
+    """One scale-out; the operators of each sample that counts are added to the list."""
     bar = progress.add_task(f"{workers} workers: coming up", total=None)
     began: float | None = None
 
-    def on_sample(_: Observation, counted: int) -> None:
+    def on_sample(seen: Observation, counted: int) -> None:
         nonlocal began
         if counted:
+            operators.append(seen.operators)
             began = began or time.monotonic()
             text = f"{workers} workers: {counted} batches"
             progress.update(bar, description=text, total=seconds, completed=time.monotonic() - began)

@@ -1,17 +1,19 @@
 """A profile for the simulator from what `penstock calibrate` measured on a real cluster.
 
-Saturated throughput tells how fast workers are and what they lose to each other. The rest of a profile (what a batch
-costs besides its records, how workers come up and warm, what metrics show) it does not tell: that is taken from the
-profile of this job that comes with Penstock, or of word count where there is none.
+Saturated throughput tells how fast workers are and what they lose to each other; the time of the stages, where a
+record's cost lies. The rest of a profile (what a batch costs besides its records, how workers come up and warm, what
+metrics show) they do not tell: that is taken from the profile of this job that comes with Penstock, or of word count
+where there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from math import exp, log
 from typing import Protocol
 
+from penstock.core import Operator
 from penstock.errors import ConfigError, check
 from penstock.targets.simulated import Profile, Stage, load, profiles
 
@@ -35,7 +37,14 @@ def base(job: str) -> str:
     return f"spark-{job}" if f"spark-{job}" in profiles() else USUAL
 
 
-def profile_from(job: str, measured: Sequence[Throughput], *, batch: float, description: str = "") -> Profile:
+def profile_from(
+    job: str,
+    measured: Sequence[Throughput],
+    *,
+    batch: float,
+    operators: tuple[Stage, ...] = (),
+    description: str = "",
+) -> Profile:
     """The profile of a job; every batch of the measurement had `batch` records per worker.
 
     A batch of n workers lasts fixed + task + batch n / (capacity n^exponent) seconds: from its measured rate follows
@@ -62,7 +71,35 @@ def profile_from(job: str, measured: Sequence[Throughput], *, batch: float, desc
         exponent=exponent,
         max_workers=max(found.workers for found in measured),
         batch_noise=sum(spreads) / len(spreads),
+        operators=operators or known.operators,
         description=description or f"{job} on Spark, measured by penstock calibrate",
+    )
+
+
+def operators_from(samples: Iterable[Sequence[Operator]]) -> tuple[Stage, ...]:
+    """A chain of operators, each with its share of the time that all were busy; none where it was not seen.
+
+    samples: the operators of observations at saturation; those that do not have as many as the last one are left out.
+    The first operator reads what the source deals out evenly, the others what comes to them by key.
+    """
+    seen = [sample for sample in samples if sample and all(each.busy is not None for each in sample)]
+    alike = [sample for sample in seen if len(sample) == len(seen[-1])]
+    busy = [sum(each.busy or 0.0 for each in place) for place in zip(*alike, strict=True)]
+    if not sum(busy):
+        return ()
+    taken, given = (
+        [sum(getattr(each, name) or 0.0 for each in place) for place in zip(*alike, strict=True)]
+        for name in ("rate_in", "rate_out")
+    )
+    return tuple(
+        Stage(
+            name=operator.name,
+            cost=busy[i] / sum(busy),
+            selectivity=given[i] / taken[i] if taken[i] else 1.0,
+            partitioning="key" if i else "even",
+            downstream=operator.downstream,
+        )
+        for i, operator in enumerate(alike[-1])
     )
 
 

@@ -45,6 +45,8 @@ CHECKPOINTS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Else every row that is written is read once more, only to know whether it was there (docs/tuning.md).
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
 }
 
 DRIVER_LOG = """\
