@@ -95,7 +95,7 @@ def operators_from(samples: Iterable[Sequence[Operator]]) -> tuple[Stage, ...]:
         Stage(
             name=operator.name,
             cost=busy[i] / sum(busy),
-            selectivity=given[i] / taken[i] if taken[i] else 1.0,
+            selectivity=given[i] / taken[i] if taken[i] and operator.downstream else 1.0,  # a sink's output is not seen
             partitioning="key" if i else "even",
             downstream=operator.downstream,
         )

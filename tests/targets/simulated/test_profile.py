@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock import jobs
 from penstock.errors import ConfigError
 from penstock.settings import parameters
 from penstock.targets.simulated import Profile, Stage, capacity, load, profile_of, profiles
@@ -22,8 +23,15 @@ def test_every_profile_that_comes_along_is_sound(name: str) -> None:
 def test_the_published_settings_are_all_there() -> None:
     published = """flink-wordcount flink-ysb flink-traffic kafka-streams-wordcount top-speed-windowing ysb-phoebe
     nexmark-q1-koper nexmark-q3-koper nexmark-q11-koper nexmark-q1-ds2 nexmark-q2-ds2 nexmark-q3-ds2 nexmark-q5-ds2
-    nexmark-q8-ds2 nexmark-q11-ds2 heron-wordcount fog-taxi spark-wordcount"""
-    assert set(published.split()) == set(profiles())
+    nexmark-q8-ds2 nexmark-q11-ds2 heron-wordcount fog-taxi"""
+    assert set(published.split()) | {f"spark-{job}" for job in jobs.JOBS} == set(profiles())
+
+
+def test_every_job_on_spark_has_its_operators_in_its_profile() -> None:
+    for job in jobs.JOBS.values():
+        profile = load(f"spark-{job.name}")
+        assert profile.engine == "microbatch"
+        assert len(profile.operators) == len(job.operators), job.name
 
 
 def test_every_quantity_is_explained() -> None:

@@ -1,7 +1,8 @@
 """The stages of a query's batches as operators, as DS2 sees dataflows whose operators share their workers. Pure.
 
 A batch runs its stages one after another on the same executors, so each has a share of the workers' time, and these
-shares add up (DS2, sec. 4.3). The stages of every batch get new numbers; what stays is their place in it.
+shares add up (DS2, sec. 4.3). The stages of every batch get new numbers; what stays is their place in it. A stage that
+reads no record is none of them: it makes ready a table that the batch is joined with.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ class Stages:
                 done.setdefault(work.batch, {}).setdefault(work.stage, []).append(work)
         self._open = [work for work in self._open if work.batch > batch]
         for stages in done.values():
-            for place, number in enumerate(sorted(stages)):
+            reading = [number for number in sorted(stages) if any(work.records_in for work in stages[number])]
+            for place, number in enumerate(reading):
                 if place == len(self._places):
                     self._places.append(_Place(self.window))
                 self._places[place].add(stages[number])
