@@ -165,10 +165,8 @@ def _bids(
     auctions = _hot_or(random, HOT_AUCTIONS, auction // HOT * HOT, _recent(random, auction, IN_FLIGHT))
     bidders = _hot_or(random, HOT_BIDDERS, person // HOT * HOT + 1, _recent(random, person, ACTIVE))
     return events.lines(
-        f'{opening(BID)}"auction":',
-        pa.array(FIRST + auctions),
-        ',"bidder":',
-        pa.array(FIRST + bidders),
+        _named(f'{opening(BID)}"auction":', FIRST + auctions, ',"bidder":'),
+        _named("", FIRST + bidders, ""),
         _draw(random, pools["price"], n),
         pa.array(times),
         _draw(random, pools["bid extra"], n),
@@ -192,6 +190,14 @@ def _recent(random: np.random.Generator, last: events.Ints, known: int) -> event
 
 def _hot_or(random: np.random.Generator, share: float, hot: events.Ints, other: events.Ints) -> events.Ints:
     return np.where(random.random(len(hot)) < share, hot, other)
+
+
+def _named(before: str, ids: events.Ints, after: str) -> pa.Array[Any]:
+    """Each id between two texts. Bids are for a few recent ones: those are written once, and taken where they occur."""
+    if not len(ids):
+        return pa.array([], pa.string())
+    first = int(ids.min())
+    return events.lines(before, pa.array(np.arange(first, int(ids.max()) + 1)), after).take(ids - first)
 
 
 def _draw(random: np.random.Generator, pool: pa.Array[Any], count: int) -> pa.Array[Any]:
