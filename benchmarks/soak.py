@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from penstock import jobs
 from penstock.experiment.feed import Feed, Task
@@ -27,8 +28,14 @@ from penstock.sources.splits import publish
 from penstock.targets.spark import reaper
 from penstock.targets.spark.cluster import SparkCluster
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
 EVERY = 30.0
 WORKERS = 2
+TRIGGER = 10.0  # seconds: eleven queries on two workers
+TRIES = 5
 ROWS = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -62,6 +69,18 @@ def resident(cluster: SparkCluster) -> float:
     return total / 1e6
 
 
+def begun(job: JobQuery, spark: SparkSession, name: str, splits: Path) -> StreamingQuery:
+    """The query, past its start; one after the other, and again if need be: Spark gives the process of a source ten
+    seconds to call back, and a busy machine may take longer."""
+    for _ in range(TRIES):
+        query = job.start(spark, name, trigger=TRIGGER, splits=splits, max_records_per_split=None)
+        while query.isActive and "Waiting" not in query.status["message"]:
+            time.sleep(0.1)
+        if query.isActive:
+            return query
+    raise SystemExit(f"{name} did not start: {query.exception()}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30.0, help="how long")
@@ -84,9 +103,7 @@ def main() -> None:
             for name in names:
                 job = jobs.make(name)
                 log = EmbeddedLog.create(directory / name / "log", job.schema, 2)
-                queries[name] = JobQuery(job, log, directory / name, kind="none").start(
-                    spark, name, trigger=5, splits=splits, max_records_per_split=None
-                )
+                queries[name] = begun(JobQuery(job, log, directory / name, kind="none"), spark, name, splits)
                 workload = {"kind": "constant", "level": arguments.rate, "duration": seconds}
                 progress = str(directory / f"{name}.json")
                 feeds.append(Feed(Task(str(log.path), name, workload, progress, until=seconds)))

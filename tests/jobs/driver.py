@@ -58,12 +58,15 @@ def main(directory: Path, phase: str) -> None:
     publish(splits, workers)
     with SparkCluster(directory / "cluster", max_workers=MOST, cpu=1.0) as cluster:
         spark = cluster.session("jobs", workers, {"spark.sql.shuffle.partitions": "2"})
-        queries = {
-            name: JobQuery(jobs.make(name), log, directory / name).start(
-                spark, name, trigger=0.5, splits=splits, max_records_per_split=300
-            )
-            for name, log in logs.items()
-        }
+        queries = {}
+        for name, log in logs.items():
+            query = JobQuery(jobs.make(name), log, directory / name)
+            queries[name] = query.start(spark, name, trigger=0.5, splits=splits, max_records_per_split=300)
+            # One after the other: Spark gives a source's process ten seconds to call back, too few for eleven at once.
+            while queries[name].isActive and "Waiting" not in queries[name].status["message"]:
+                if queries[name].lastProgress is not None:
+                    break
+                time.sleep(0.1)
 
         def give(more: int) -> None:
             for name, log in logs.items():
