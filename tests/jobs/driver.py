@@ -60,8 +60,8 @@ def main(directory: Path, phase: str) -> None:
         spark = cluster.session("jobs", workers, {"spark.sql.shuffle.partitions": "2"})
         queries = {}
         for name, log in logs.items():
-            query = JobQuery(jobs.make(name), log, directory / name)
-            queries[name] = query.start(spark, name, trigger=0.5, splits=splits, max_records_per_split=300)
+            job = JobQuery(jobs.make(name), log, directory / name)
+            queries[name] = job.start(spark, name, trigger=0.5, splits=splits, max_records_per_split=300)
             # One after the other: Spark gives a source's process ten seconds to call back, too few for eleven at once.
             while queries[name].isActive and "Waiting" not in queries[name].status["message"]:
                 if queries[name].lastProgress is not None:
