@@ -50,7 +50,7 @@ OURS = {**CHECKPOINTS, PARTITIONS: str(CORES), ARROW: "10000"}
 TICKS = os.sysconf("SC_CLK_TCK")
 STEADY = 20_000.0  # records/s, well below what two cores can do
 TRIGGERS = (3.0, 0.0, 1.0, 10.0)
-STEADY_S, WARM_S = 40.0, 15.0
+STEADY_S, WARM_S = 30.0, 15.0
 WAITS = ("0s", "3s")
 CLUSTER = """
 job = "wordcount"
@@ -347,7 +347,9 @@ def main() -> None:
         saturated, paced, placed = ([asdict(row) for row in each] for each in (rows, steady, waited))
         print(json.dumps({"saturated": saturated, "progress": refusal, "trigger": paced, "locality": placed}))
         return
-    print(f"{'':<10} {'':<12} {'':<40} {'records/s':>10} {'of ours':>8} {'spread':>7} {'batch s':>8} {'state ms':>9}")
+    if rows:
+        heads = f"{'records/s':>10} {'of ours':>8} {'spread':>7} {'batch s':>8} {'state ms':>9}"
+        print(f"{'':<64} {heads}")
     for row in rows:
         print(
             f"{row.part:<10} {row.job:<12} {row.value:<40} {row.rate:>10,.0f} {row.of_ours:>8.2f} {row.spread:>7.0%} "
