@@ -297,6 +297,8 @@ class Waited:
 
 
 def localities(rounds: int) -> list[Waited]:
+    from pyspark import SparkContext
+
     found: dict[str, list[Waited]] = {wait: [] for wait in WAITS}
     with (
         tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as folder,
@@ -306,7 +308,7 @@ def localities(rounds: int) -> list[Waited]:
         for _ in range(rounds):
             for wait in WAITS:
                 # Read by Spark's scheduler for every stage, from here.
-                pipeline.query.sparkSession.sparkContext._jsc.sc().conf().set("spark.locality.wait", wait)  # type: ignore[union-attr]
+                SparkContext.getOrCreate()._jsc.sc().conf().set("spark.locality.wait", wait)
                 capacity.measure(pipeline, 1, batches=1, seconds=1)  # so that three are new each time
                 shares: list[float] = []
                 did = capacity.measure(pipeline, 4, on_sample=_noting(shares))
