@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from penstock import jobs
 from penstock.experiment.feed import Feed, Task
-from penstock.experiment.query import JobQuery
+from penstock.experiment.query import JobQuery, past_start
 from penstock.sources.log import EmbeddedLog
 from penstock.sources.splits import publish
 from penstock.targets.spark import reaper
@@ -70,13 +70,10 @@ def resident(cluster: SparkCluster) -> float:
 
 
 def begun(job: JobQuery, spark: SparkSession, name: str, splits: Path) -> StreamingQuery:
-    """The query, past its start; one after the other, and again if need be: Spark gives the process of a source ten
-    seconds to call back, and a busy machine may take longer."""
+    """The query, past its start; again if need be, as other work beside this one may take more than Spark waits for."""
     for _ in range(TRIES):
         query = job.start(spark, name, trigger=TRIGGER, splits=splits, max_records_per_split=None)
-        while query.isActive and "Waiting" not in query.status["message"]:
-            time.sleep(0.1)
-        if query.isActive:
+        if past_start(query):
             return query
     raise SystemExit(f"{name} did not start: {query.exception()}")
 

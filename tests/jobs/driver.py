@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock import jobs
-from penstock.experiment.query import JobQuery
+from penstock.experiment.query import JobQuery, past_start
 from penstock.experiment.spark_rig import newest_executor
 from penstock.jobs import events
 from penstock.jobs.base import Generate
@@ -62,11 +62,7 @@ def main(directory: Path, phase: str) -> None:
         for name, log in logs.items():
             job = JobQuery(jobs.make(name), log, directory / name)
             queries[name] = job.start(spark, name, trigger=0.5, splits=splits, max_records_per_split=300)
-            # One after the other: Spark gives a source's process ten seconds to call back, too few for eleven at once.
-            while queries[name].isActive and "Waiting" not in queries[name].status["message"]:
-                if queries[name].lastProgress is not None:
-                    break
-                time.sleep(0.1)
+            past_start(queries[name])
 
         def give(more: int) -> None:
             for name, log in logs.items():

@@ -28,7 +28,6 @@ from penstock.cli.view import View
 from penstock.core import Observation, Operator
 from penstock.errors import Unavailable, check
 from penstock.experiment import calibrated, capacity, spec
-from penstock.experiment.calibrated import operators_from
 from penstock.experiment.capacity import Capacity
 from penstock.experiment.live import Moment, Outcome, Run
 from penstock.experiment.pipeline import Pipeline
@@ -121,16 +120,19 @@ def calibrate(
         Pipeline(experiment, Path(directory), workers=1, tell=progress.print) as pipeline,
     ):
         bounded = pipeline.cluster.groups is not None
+        room = pipeline.cluster.max_workers
+        sizes = [workers for workers in range(1, room + 1) if not at or workers in at]
+        if not sizes:
+            raise Unavailable(f"there is room for {room} workers here: {at} cannot be measured")
         progress.print("warming up: the first batches load and compile")
         pipeline.warm_up(stop)
-        for workers in range(1, pipeline.cluster.max_workers + 1):
-            if not at or workers in at:
-                measured.append(_measure(pipeline, workers, seconds, progress, stop, operators))
-    if not measured:
-        raise Unavailable(f"there is room for {pipeline.cluster.max_workers} workers here: none of {at} was measured")
+        for workers in sizes:
+            found, seen = _measure(pipeline, workers, seconds, progress, stop)
+            measured.append(found)
+            operators += seen
     slope = capacity.linear(measured)
     if profile is not None:
-        _write_profile(profile, job, measured, operators_from(operators), cpu if bounded else None)
+        _write_profile(profile, job, measured, calibrated.operators_from(operators), cpu if bounded else None)
     if as_json:
         rows = [{**asdict(c), "of_linear": c.per_worker / slope} for c in measured]
         document = {"job": job, "cpu": cpu if bounded else None, "per_worker": slope, "capacities": rows}
@@ -182,16 +184,12 @@ cpu = {cpu}
 
 
 def _measure(
-    pipeline: Pipeline,
-    workers: int,
-    seconds: float,
-    progress: Progress,
-    stop: Callable[[], bool],
-    operators: list[tuple[Operator, ...]],
-) -> Capacity:
-    """One scale-out; the operators of each sample that counts are added to the list."""
+    pipeline: Pipeline, workers: int, seconds: float, progress: Progress, stop: Callable[[], bool]
+) -> tuple[Capacity, list[tuple[Operator, ...]]]:
+    """One scale-out, and the operators as each sample that counts had them."""
     bar = progress.add_task(f"{workers} workers: coming up", total=None)
     began: float | None = None
+    operators: list[tuple[Operator, ...]] = []
 
     def on_sample(seen: Observation, counted: int) -> None:
         nonlocal began
@@ -204,7 +202,7 @@ def _measure(
     found = capacity.measure(pipeline, workers, seconds=seconds, stop=stop, on_sample=on_sample)
     progress.remove_task(bar)
     progress.print(f"{workers} workers: {found.rate:,.0f} records/s")
-    return found
+    return found, operators
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,3 +66,14 @@ class JobQuery:
         if not batches:
             return Verdict(False, 0, 0, "there are no results")
         return self.job.check(Evidence(self.log, batches, self._sink.read))
+
+
+def past_start(query: StreamingQuery) -> bool:
+    """Wait until a query asks its source for records; whether it got there.
+
+    Spark gives the process of a Python source ten seconds to call back. Many queries started at once on a busy machine
+    do not all make it, so that whoever starts many does it one after the other.
+    """
+    while query.isActive and query.lastProgress is None and "Waiting" not in query.status["message"]:
+        time.sleep(0.1)
+    return bool(query.isActive)
