@@ -15,8 +15,7 @@ Deviations from the paper, each because it was measured to matter:
   compiles. Of a scale-out that has not run for a while its skew is kept, how much of what its workers could do they
   did: that lasts as long as keys hash alike. The cost of a record, which may change, is always today's.
 - A micro-batch engine that falls behind makes larger batches, and fewer. What a batch costs besides its records, which
-  at an even pace looks like idle CPU, then counts less. So there are two capacities: what can be done at the pace of
-  the moment, on which plans rely, and with more waiting than fits into a batch, at which a backlog is worked off.
+  at an even pace looks like idle CPU, then counts less. Capacity is what can be done like that.
 - What is said of a scale-out before a rescale is compared with what is found there, and what can be relied on is less
   by as much as such words were off. A job that splits unevenly at some scale-outs gets more reserve than one that
   scales as foreseen.
@@ -89,7 +88,7 @@ class Line:
 class Estimate:
     """Records/s at a scale-out with more waiting than it can take, and where that comes from.
 
-    sure: what plans can rely on, at the pace of the moment.
+    sure: what plans can rely on.
     """
 
     workers: int
@@ -152,6 +151,7 @@ class Capacity:
     _at: float | None = None
     _seen: dict[int, Seen] = field(default_factory=dict)
     _current: Current | None = None
+    _said: float | None = None  # of the scale-out that runs, before it ran; None once it was held to that
     _miss: float = 0.0  # how far off, as a share, what was said of other scale-outs turned out to be
     _full: Moments = field(default_factory=Moments)
     _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
@@ -210,10 +210,10 @@ class Capacity:
             return None
         now = self._current
         if workers == now.workers:
-            return Estimate(workers, now.capacity * now.gain, "current", now.capacity)
+            return Estimate(workers, now.capacity * now.gain, "current", now.capacity * now.gain)
         source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
-        capacity = self._elsewhere(now, self._at, workers)
-        return Estimate(workers, capacity * now.gain, source, capacity * (1 - min(self._miss, MOST_MISS)))
+        capacity = self._elsewhere(now, self._at, workers) * now.gain
+        return Estimate(workers, capacity, source, capacity * (1 - min(self._miss, MOST_MISS)))
 
     def _elsewhere(self, now: Current, at: float, workers: int) -> float:
         """What is expected of a scale-out that does not run."""
@@ -259,8 +259,10 @@ class Capacity:
         samples = min((share.weight for share in self._cpu.values()), default=0.0)
         if found is not None and samples >= (SETTLED if self._current else 1):
             if self._current is not None and self._current.workers != found.workers:
-                said = self._elsewhere(self._current, self._whole_at, found.workers)
-                self._miss += LESSON * (min(abs(said / found.capacity - 1), 1.0) - self._miss)
+                self._said = self._elsewhere(self._current, self._whole_at, found.workers)
+            if self._said is not None and samples >= FEWEST:  # of fewer, the difference is mostly noise
+                self._miss += LESSON * (min(abs(self._said / found.capacity - 1), 1.0) - self._miss)
+                self._said = None
             self._current = found
             self._seen[found.workers] = Seen(self._whole_at, found.evenness, samples)
         self._whole_at, self._part = None, frozenset()

@@ -5,8 +5,14 @@ Distributed Stream Processing Systems", ICPE 2024, sec. 3.2. What is known comes
 scale-outs goes out as a `Decision`, with an `Option` for every one that was examined. The grace period, which the paper
 puts outside of the algorithm, is the policy's.
 
-Deviation: a smaller scale-out must also recover from a failure in time, not only from the rescale to it. As the
-anticipated downtimes differ, it would otherwise be left again as soon as it is the current one.
+Deviations:
+
+- A smaller scale-out must also recover from a failure in time, not only from the rescale to it. As the anticipated
+  downtimes differ, it would otherwise be left again as soon as it is the current one.
+- A scale-in must be worth it (`Rules.worth`): what spare workers have cost since the last rescale, and would cost
+  within the horizon, is weighed against a price, as in the ski-rental problem (rent until it has cost as much as
+  buying). While a load falls, one rescale by three workers takes the place of three by one; where one spare worker is
+  all there is, it stays for a while and then goes.
 """
 
 from __future__ import annotations
@@ -30,6 +36,7 @@ class Situation:
     failure: predicted seconds to recover from a failure at a scale-out.
     peak: the highest load forecast from now until so many seconds ahead; what lies beyond the horizon is not forecast.
     next_loop, horizon: seconds until the next decision, and as far as the forecast goes.
+    wasted: worker-seconds that spare workers have cost since the last rescale.
     """
 
     current: int
@@ -44,14 +51,39 @@ class Situation:
     peak: Callable[[float], float]
     next_loop: float = 60.0
     horizon: float = 900.0
+    wasted: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The two constants of the algorithm, in seconds: how long a rescale should live, how fast one must recover."""
+    """The two constants of the algorithm, in seconds: how long a rescale should live, how fast one must recover.
+
+    worth: worker-seconds that a scale-in must be worth.
+    """
 
     long_lived: float = 600.0
     recovery_target: float = 600.0
+    worth: float = 0.0
+
+
+@dataclass(slots=True)
+class Waste:
+    """What spare workers have cost since the last rescale, or since there was none to spare.
+
+    >>> waste = Waste()
+    >>> waste.add(workers=4, spare=1, seconds=60), waste.add(4, 2, 60), waste.add(4, 0, 60)
+    (60.0, 180.0, 0.0)
+    """
+
+    workers: int | None = None
+    total: float = 0.0
+
+    def add(self, workers: int, spare: int, seconds: float) -> float:
+        """So many of these workers were spare, for so long; worker-seconds together."""
+        if workers != self.workers or spare <= 0:
+            self.workers, self.total = workers, 0.0
+        self.total += max(spare, 0) * seconds
+        return self.total
 
 
 def plan(situation: Situation, rules: Rules) -> Decision:
@@ -75,6 +107,20 @@ def plan(situation: Situation, rules: Rules) -> Decision:
             return Decision(
                 current, (Reason("daedalus.long_lived", sentence, facts),), expects=_expect(s, current, capacity)
             )
+    decision = walk(s, rules)
+    spared = spare(s, decision)
+    worth = s.wasted + spared * s.horizon
+    return _put_off(s, rules, decision, worth) if spared and worth < rules.worth else decision
+
+
+def spare(situation: Situation, decision: Decision) -> int:
+    """How many workers fewer would do."""
+    return 0 if decision.workers is None else max(situation.current - decision.workers, 0)
+
+
+def walk(situation: Situation, rules: Rules) -> Decision:
+    """The algorithm's loop: the fewest workers that are right, whatever the last rescale and what another is worth."""
+    s = situation
     options: list[Option] = []
     for workers in range(s.least, s.most + 1):
         option = _examine(s, rules, workers)
@@ -124,6 +170,19 @@ def _examine(s: Situation, rules: Rules, workers: int) -> Option:
         sentence = f"the fewest for the {ahead:,.0f} expected within {s.horizon:,.0f} s"
         return option("daedalus.in" if workers < s.current else "daedalus.out", sentence, chosen=True)
     return option("capacity.below_peak", f"not above the {ahead:,.0f} expected within {s.horizon:,.0f} s")
+
+
+def _put_off(s: Situation, rules: Rules, decision: Decision, worth: float) -> Decision:
+    """Stay, as too little would be saved so far."""
+    fewer = decision.options[-1]
+    facts: dict[str, Fact] = {"workers": fewer.workers, "wasted": s.wasted, "worth": worth, "price": rules.worth}
+    sentence = (
+        f"{_workers(fewer.workers)} would do, which is worth {worth:,.0f} worker-seconds so far "
+        f"({s.wasted:,.0f} wasted, the rest within {s.horizon:,.0f} s): no rescale below {rules.worth:,.0f}"
+    )
+    reason = Reason("daedalus.put_off", sentence, facts)
+    options = (*decision.options[:-1], Option(fewer.workers, False, Reason(reason.code, "not yet worth it", facts)))
+    return Decision(s.current, (reason,), options, _expect(s, s.current, s.capacity(s.current)))
 
 
 def _in_time(recovery: float | None, rules: Rules) -> bool:

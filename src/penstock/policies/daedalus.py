@@ -3,8 +3,8 @@
 Pfister, Scheinert, Geldenhuys, Kao, ICPE 2024. What is learned is in penstock.models.knowledge, Algorithm 1 in
 penstock.models.daedalus; here are its constants, and what keeps it from deciding.
 
-Beyond the paper: the current backlog counts in a recovery; nothing is scaled down on measurements in doubt; with
-`confidence`, plans are made on an upper bound of the load instead of the forecast itself.
+Beyond the paper: the current backlog counts in a recovery; nothing is scaled down on measurements in doubt; a scale-in
+must be worth it; with `confidence`, plans are made on an upper bound of the load instead of the forecast itself.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from penstock.errors import check
 from penstock.models import forecast
 from penstock.models.anomaly import Detector, Recoveries
 from penstock.models.capacity import Capacity
-from penstock.models.daedalus import Rules, Situation, plan
+from penstock.models.daedalus import Rules, Situation, Waste, plan, spare, walk
 from penstock.models.forecast import Outlook, Scored
 from penstock.models.knowledge import Knowledge
 from penstock.models.recovery import Downtimes
 from penstock.models.sanity import checked
 
 DAY = 86400.0
+COMPILED = 60.0  # seconds that a JVM on a part of a core takes to compile what it runs, however short an experiment is
 RANGES = {
     "interval": (1.0, 3600.0),
     "long_lived": (0.0, DAY),
     "grace": (0.0, DAY),
+    "worth": (0.0, 100 * DAY),
     "recovery_target": (1.0, DAY),
     "horizon": (1.0, DAY),
     "warm_up": (0.0, DAY),
@@ -46,6 +48,8 @@ class Daedalus(Policy):
     interval: seconds between loops.
     long_lived: seconds after a rescale in which only need, not thrift, makes another.
     grace: seconds after a rescale without any other.
+    worth: worker-seconds that a scale-in must save: what spare workers have cost since the last rescale, and would cost
+        within the horizon. Three go at once, one after half an hour; 0: all at once, as in the paper.
     recovery_target: seconds in which the job must have caught up after a rescale or failure.
     horizon: seconds that the load is forecast for, in the plan; up to 15 intervals.
     forecaster: experts: many small models, weighed by what they got right; auto-arima: the paper's; linear; last.
@@ -57,7 +61,8 @@ class Daedalus(Policy):
     warm_up: seconds after the job's start in which nothing is learned about capacity.
     half_life: seconds after which an observation of capacity counts half.
     skew_half_life: seconds after which the skew observed at another scale-out counts half.
-    time_scale: how many times shorter loops, waits, horizon and memory are; downtimes and recovery_target stay.
+    time_scale: how many times shorter loops, waits, horizon, worth and memory are; downtimes and recovery_target stay,
+        and 60 s of warm_up.
     """
 
     name: ClassVar[str] = "daedalus"
@@ -74,6 +79,7 @@ class Daedalus(Policy):
     interval: float = 60.0
     long_lived: float = 600.0
     grace: float = 180.0
+    worth: float = 2700.0
     recovery_target: float = 600.0
     horizon: float = 900.0
     forecaster: Literal["experts", "auto-arima", "linear", "last"] = "experts"
@@ -88,6 +94,7 @@ class Daedalus(Policy):
     skew_half_life: float = 21600.0
     time_scale: float = 1.0
     _known: Knowledge = field(init=False, repr=False)
+    _waste: Waste = field(init=False, repr=False, default_factory=Waste)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,7 +114,7 @@ class Daedalus(Policy):
             ),
             downtimes=Downtimes(self.downtime_out, self.downtime_in, replay=self.checkpoint_interval),
             recoveries=Recoveries(Detector(half_life=60 * period), onset=period, calm=period / 4, longest=30 * period),
-            warm_up=self._scaled(self.warm_up),
+            warm_up=max(self._scaled(self.warm_up), min(self.warm_up, COMPILED)),
         )
 
     @property
@@ -174,7 +181,9 @@ class Daedalus(Policy):
             next_loop=self.period,
             horizon=self._scaled(self.horizon),
         )
-        decision = plan(situation, Rules(self._scaled(self.long_lived), self.recovery_target))
+        rules = Rules(self._scaled(self.long_lived), self.recovery_target, self._scaled(self.worth))
+        wasted = self._waste.add(current, spare(situation, walk(situation, rules)), self.period)
+        decision = plan(replace(situation, wasted=wasted), rules)
         return replace(
             decision, reasons=(self._view(load, outlook), *decision.reasons), expects=self._expects(decision)
         )
