@@ -167,6 +167,19 @@ def test_words_that_were_off_leave_a_reserve() -> None:
     assert then.sure == pytest.approx(then.capacity * (1 - 0.25 * 0.2), rel=0.01)
 
 
+def test_two_samples_are_no_lesson() -> None:
+    """Of so few, what differs from what was said may be noise: no reserve before there are four."""
+    model = fed(Capacity(), range(300, 900, 10), (1.0, 1.0))
+    fed(model, (300, 600), (1.0, 1.0, 0.5), start=100)
+    early = model.at(4)
+    assert early is not None
+    assert early.sure == early.capacity
+    fed(model, range(310, 900, 10), (1.0, 1.0, 0.5), start=102)
+    late = model.at(4)
+    assert late is not None
+    assert late.sure < 0.97 * late.capacity
+
+
 def test_what_scales_as_foreseen_needs_no_reserve() -> None:
     model = fed(Capacity(), range(300, 900, 10), (1.0, 1.0))
     fed(model, range(300, 900, 10), (1.0, 1.0, 1.0), start=100)

@@ -85,6 +85,8 @@ def silent(observation: Observation) -> Observation:
 TABLE: dict[str, tuple[list[Observation], int | None, str]] = {
     "fits": (steady(3400), 4, "daedalus.fits"),
     "too many": (steady(1500), 2, "daedalus.in"),
+    "one too many, for some minutes": (steady(2500), 4, "daedalus.put_off"),
+    "one too many, for more than half an hour": (steady(2500, 2000), 3, "daedalus.in"),
     "too few": (steady(3900), 5, "daedalus.out"),
     "all of them": (steady(9000), 8, "daedalus.none_fits"),
     "nothing known of the workers asked for": (
@@ -215,6 +217,23 @@ def test_one_word_compresses_time() -> None:
     policy = Daedalus(time_scale=6)
     assert policy.period == 10
     assert make("daedalus", **policy.config()).period == 10, "and once only, when made again from a journal"
+
+
+@pytest.mark.parametrize(
+    ("time_scale", "warm_up", "uptime", "code"),
+    [
+        pytest.param(1.0, 120.0, 119.0, "capacity.unknown", id="the paper's two minutes"),
+        pytest.param(1.0, 120.0, 300.0, "daedalus.fits", id="warm"),
+        pytest.param(15.0, 120.0, 59.0, "capacity.unknown", id="a JVM warms up no faster in a short experiment"),
+        pytest.param(15.0, 120.0, 90.0, "daedalus.fits", id="warm, in a short experiment"),
+        pytest.param(15.0, 20.0, 50.0, "daedalus.fits", id="shorter where that is asked for"),
+    ],
+)
+def test_nothing_is_learned_from_cold_workers(time_scale: float, warm_up: float, uptime: float, code: str) -> None:
+    policy = Daedalus(max_workers=8, time_scale=time_scale, warm_up=warm_up)
+    samples = [replace(s, uptime=s.at) for s in steady(3400, int(uptime))]
+    decision, _ = after(samples, policy)
+    assert decision.reason.code == code
 
 
 def run(tmp_path: Path, name: str, seconds: float = 3600, **settings: object) -> tuple[Path, Daedalus, FakeTarget]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.models.daedalus import Rules, Situation, plan
+from penstock.models.daedalus import Rules, Situation, Waste, plan
 
 
 def rising(low: float, high: float, seconds: float = 900) -> Callable[[float], float]:
@@ -109,6 +109,43 @@ def test_every_branch(change: dict[str, object], workers: int, code: str) -> Non
     assert decision.expects.capacity == 1000.0 * workers
 
 
+# Four workers, a price of 2700 worker-seconds and a horizon of 900 s: each spare one is worth 900 from the start.
+WORTH = {
+    "one to spare since now": ({}, 4, "daedalus.put_off"),
+    "one to spare for nearly half an hour": ({"wasted": 1799.0}, 4, "daedalus.put_off"),
+    "one to spare for half an hour": ({"wasted": 1800.0}, 3, "daedalus.in"),
+    "two to spare": ({"load": 1500.0, "peak": lambda _: 1600.0}, 4, "daedalus.put_off"),
+    "two to spare, and some waste": ({"load": 1500.0, "peak": lambda _: 1600.0, "wasted": 900.0}, 2, "daedalus.in"),
+    "three to spare": ({"load": 500.0, "peak": lambda _: 600.0}, 1, "daedalus.in"),
+    "out has no price": ({"load": 4100.0, "peak": lambda _: 4200.0}, 5, "daedalus.out"),
+    "they fit": ({"load": 3500.0, "peak": lambda _: 3600.0}, 4, "daedalus.fits"),
+    "recent rescale": ({"since_rescale": 300.0, "wasted": 9000.0}, 4, "daedalus.long_lived"),
+}
+
+
+@pytest.mark.parametrize(("change", "workers", "code"), WORTH.values(), ids=WORTH.keys())
+def test_a_scale_in_must_be_worth_it(change: dict[str, object], workers: int, code: str) -> None:
+    decision = plan(replace(BASE, **change), Rules(worth=2700))  # type: ignore[arg-type]
+    assert (decision.workers, decision.reason.code) == (workers, code)
+    assert decision.expects is not None
+    assert decision.expects.capacity == 1000.0 * workers
+
+
+def test_what_is_put_off_is_told() -> None:
+    decision = plan(replace(BASE, wasted=600), Rules(worth=2700))
+    assert decision.reason.facts == {"workers": 3, "wasted": 600, "worth": 1500, "price": 2700}
+    assert "3 workers would do, which is worth 1,500 worker-seconds" in decision.reason.sentence
+    assert [(o.workers, o.chosen) for o in decision.options] == [(1, False), (2, False), (3, False)]
+    assert decision.options[-1].reason.code == "daedalus.put_off"
+
+
+def test_waste_is_of_one_scale_out_and_ends_when_all_are_needed() -> None:
+    waste = Waste()
+    assert [waste.add(4, 1, 60), waste.add(4, 2, 60)] == [60, 180]
+    assert waste.add(4, 0, 60) == 0, "all were needed"
+    assert [waste.add(4, 1, 60), waste.add(3, 1, 60)] == [60, 60], "another scale-out"
+
+
 def test_the_walk_is_visible() -> None:
     """Each scale-out up to the chosen one, and why not."""
     situation = replace(BASE, current=6, load=1500, backlog=3500, peak=rising(1500, 3100), recovery=lambda n: 900 / n)
@@ -134,9 +171,19 @@ def test_the_walk_is_visible() -> None:
     backlog=st.floats(0, 50_000),
     since=st.one_of(st.none(), st.floats(0, 1200)),
     spread=st.lists(st.floats(100, 1500), min_size=12, max_size=12),
+    worth=st.sampled_from([0.0, 2700.0]),
+    wasted=st.floats(0, 3000),
 )
 def test_more_load_never_means_fewer_workers(
-    current: int, load: float, factor: float, growth: float, backlog: float, since: float | None, spread: list[float]
+    current: int,
+    load: float,
+    factor: float,
+    growth: float,
+    backlog: float,
+    since: float | None,
+    spread: list[float],
+    worth: float,
+    wasted: float,
 ) -> None:
     """Monotone in load, for any capacities that grow with the workers, with recovery reckoned from spare capacity."""
 
@@ -149,9 +196,19 @@ def test_more_load_never_means_fewer_workers(
             return None if spare <= 0 else 30 + (backlog + 40 * load) / spare
 
         situation = Situation(
-            current, 1, 12, load, backlog, since, capacity, recovery, recovery, peak=rising(load, load * growth)
+            current,
+            1,
+            12,
+            load,
+            backlog,
+            since,
+            capacity,
+            recovery,
+            recovery,
+            peak=rising(load, load * growth),
+            wasted=wasted,
         )
-        return plan(situation, Rules()).workers
+        return plan(situation, Rules(worth=worth)).workers
 
     low, high = at(load), at(load * factor)
     assert low is not None

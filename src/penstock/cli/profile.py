@@ -59,7 +59,7 @@ def make_profile(
     (settle + measure) for each scale-out at each rate.
 
         penstock profile top-speed-windowing --into tsw.json
-        penstock profile wordcount --into wordcount.json --max 4 --count 3 --step 1000 --settle 30 --measure 30
+        penstock profile wordcount --into wordcount.json --max 3 --count 2 --step 12000 --settle 15 --measure 20
     """
     console = progress_console(as_json)
     plan = Plan(least, most, count, first, step, settle, measure, failures)
