@@ -255,6 +255,8 @@ def test_warm() -> None:
     later = Worker("later", started_at=0.0, ready_at=20.0)
     unknown = Worker("unknown")
     assert [w.name for w in warm([told, cold, later, unknown], 10.0)] == ["told", "unknown"]
+    assert [w.name for w in warm([told, unknown], 10.0, age=11.0)] == ["unknown"], "ready, but too young"
+    assert [w.name for w in warm([told, later], 20.0, age=20.0)] == ["told", "later"]
 
 
 def test_larger_batches_cost_less() -> None:

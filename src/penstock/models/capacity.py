@@ -363,8 +363,14 @@ def _faded(passed: float, half_life: float) -> float:
     return max(pow(0.5, passed / half_life), 1e-12)
 
 
-def warm(workers: Iterable[Worker], now: float) -> list[Worker]:
-    """Those that do useful work at full speed; one that tells neither start nor readiness counts as warm."""
-    return [
-        w for w in workers if (w.ready_at is not None and w.ready_at <= now) or (w.ready_at is None is w.started_at)
-    ]
+def warm(workers: Iterable[Worker], now: float, age: float = 0.0) -> list[Worker]:
+    """Those that do useful work at full speed, `age` seconds old at least; without start and readiness, taken for one.
+
+    Ready is not warm: what a worker still compiles looks like skew, as it is busier than the others with the same work.
+    """
+    return [w for w in workers if _ready(w, now) and (w.started_at is None or now - w.started_at >= age)]
+
+
+def _ready(worker: Worker, now: float) -> bool:
+    at = worker.ready_at
+    return worker.started_at is None if at is None else at <= now

@@ -56,6 +56,7 @@ class Knowledge:
     """Everything learned about a job.
 
     warm_up: seconds after the job's start in which nothing is learned about capacity.
+    cold: seconds after a worker's start in which nothing is learned from it.
     predicted: seconds that recovery at each scale-out will likeliest take, as last reckoned, with so much `waiting`.
     acquainted: enough was seen of the workers, once, to plan on what they can do: the first sample of a job may be of
         an idle moment, in which all CPU looks like work.
@@ -66,6 +67,7 @@ class Knowledge:
     downtimes: Downtimes
     recoveries: Recoveries
     warm_up: float = 120.0
+    cold: float = 0.0
     loop: Loop = field(default_factory=Loop)
     trust: Trust = field(default_factory=Trust)
     predicted: dict[int, float | None] = field(default_factory=dict)
@@ -125,7 +127,7 @@ class Knowledge:
             known = last is not None and last.batch is not None and last.batch.number == o.batch.number
             if known:
                 return
-        ready = warm(o.per_worker, o.at)
+        ready = warm(o.per_worker, o.at, self.cold)
         # In a batch that waits for cold workers the warm ones show what they cost, but not what all could do.
         whole = len(ready) == o.workers == o.requested and not (o.batch is not None and o.batch.cold)
         pace = Pace.between(None if last is None else last.batch, o.batch, o.workers) if whole else None

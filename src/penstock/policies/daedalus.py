@@ -58,7 +58,7 @@ class Daedalus(Policy):
     confidence: plan on the load that is not exceeded with this probability; 0: on the forecast itself, as the paper.
     checkpoint_interval: seconds of work that a restart repeats at worst.
     downtime_out, downtime_in: seconds without processing to expect of a rescale, until it was seen how long it takes.
-    warm_up: seconds after the job's start in which nothing is learned about capacity.
+    warm_up: seconds after the job's start in which nothing is learned about capacity, and 60 s of it after a worker's.
     half_life: seconds after which an observation of capacity counts half.
     skew_half_life: seconds after which the skew observed at another scale-out counts half.
     time_scale: how many times shorter loops, waits, horizon, worth and memory are; downtimes and recovery_target stay,
@@ -106,7 +106,7 @@ class Daedalus(Policy):
         check(1 <= self.poor_loops <= 1000, "poor_loops", "be from 1 to 1000", self.poor_loops)
         fits = self.confidence == 0 or 0.5 <= self.confidence <= 0.99
         check(fits, "confidence", "be 0, or from 0.5 to 0.99", self.confidence)
-        period = self.period
+        period, cold = self.period, min(self.warm_up, COMPILED)
         self._known = Knowledge(
             capacity=Capacity(self._scaled(self.half_life), 2 * period, self._scaled(self.skew_half_life)),
             forecast=Scored(
@@ -114,7 +114,8 @@ class Daedalus(Policy):
             ),
             downtimes=Downtimes(self.downtime_out, self.downtime_in, replay=self.checkpoint_interval),
             recoveries=Recoveries(Detector(half_life=60 * period), onset=period, calm=period / 4, longest=30 * period),
-            warm_up=max(self._scaled(self.warm_up), min(self.warm_up, COMPILED)),
+            warm_up=max(self._scaled(self.warm_up), cold),
+            cold=cold,
         )
 
     @property
