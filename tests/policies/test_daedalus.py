@@ -205,6 +205,8 @@ def test_what_a_batch_has_in_flight_is_no_backlog() -> None:
         ("downtime_out", 1e6),
         ("time_scale", 0.0),
         ("half_life", 1.0),
+        ("worth", -1.0),
+        ("worth", nan),
         ("forecaster", "prophet"),
     ],
 )

@@ -86,8 +86,8 @@ class Waste:
         return self.total
 
 
-def plan(situation: Situation, rules: Rules) -> Decision:
-    """How many workers, with the walk that led there.
+def plan(situation: Situation, rules: Rules, walked: Decision | None = None) -> Decision:
+    """How many workers, with the walk that led there; `walked`: where that was made already.
 
     >>> now = Situation(current=4, least=1, most=6, load=2500, backlog=100, since_rescale=None,
     ...     capacity=lambda n: 1000.0 * n, recovery=lambda n: 60.0, failure=lambda n: 60.0, peak=lambda seconds: 2600)
@@ -107,7 +107,7 @@ def plan(situation: Situation, rules: Rules) -> Decision:
             return Decision(
                 current, (Reason("daedalus.long_lived", sentence, facts),), expects=_expect(s, current, capacity)
             )
-    decision = walk(s, rules)
+    decision = walked or walk(s, rules)
     spared = spare(s, decision)
     worth = s.wasted + spared * s.horizon
     return _put_off(s, rules, decision, worth) if spared and worth < rules.worth else decision

@@ -25,11 +25,11 @@ from penstock.models.sanity import checked
 
 DAY = 86400.0
 COMPILED = 60.0  # seconds that a JVM on a part of a core takes to compile what it runs, however short an experiment is
+MOST_WORTH = 100 * DAY
 RANGES = {
     "interval": (1.0, 3600.0),
     "long_lived": (0.0, DAY),
     "grace": (0.0, DAY),
-    "worth": (0.0, 100 * DAY),
     "recovery_target": (1.0, DAY),
     "horizon": (1.0, DAY),
     "warm_up": (0.0, DAY),
@@ -101,6 +101,7 @@ class Daedalus(Policy):
         for name, (least, most) in RANGES.items():
             value = getattr(self, name)
             check(least <= value <= most, name, f"be from {least:g} to {most:g} seconds", value)
+        check(0 <= self.worth <= MOST_WORTH, "worth", f"be from 0 to {MOST_WORTH:g} worker-seconds", self.worth)
         check(0.1 <= self.time_scale <= 60, "time_scale", "be from 0.1 to 60", self.time_scale)
         check(0 < self.max_wape <= 10, "max_wape", "be above 0 and at most 10", self.max_wape)
         check(1 <= self.poor_loops <= 1000, "poor_loops", "be from 1 to 1000", self.poor_loops)
@@ -183,8 +184,9 @@ class Daedalus(Policy):
             horizon=self._scaled(self.horizon),
         )
         rules = Rules(self._scaled(self.long_lived), self.recovery_target, self._scaled(self.worth))
-        wasted = self._waste.add(current, spare(situation, walk(situation, rules)), self.period)
-        decision = plan(replace(situation, wasted=wasted), rules)
+        walked = walk(situation, rules)
+        wasted = self._waste.add(current, spare(situation, walked), self.period)
+        decision = plan(replace(situation, wasted=wasted), rules, walked)
         return replace(
             decision, reasons=(self._view(load, outlook), *decision.reasons), expects=self._expects(decision)
         )
