@@ -369,10 +369,10 @@ def test_a_hundred_thousand_bad_observations_do_no_harm() -> None:
 
 def test_an_outage_of_everything_changes_nothing() -> None:
     samples = steady(1500) + [silent(seen(600.0 + i, 1500)) for i in range(120)]
-    policy = Daedalus(max_workers=8)
+    policy = Daedalus(max_workers=8, worth=0)
     for observation in samples[:600]:
         policy.learn(observation)
-    policy.decide(samples[599])
+    assert policy.decide(samples[599]).workers == 2, "what is seen would have it scale in"
     for observation in samples[600:]:
         policy.learn(observation)
     decision = policy.decide(samples[-1])
