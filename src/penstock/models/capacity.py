@@ -15,7 +15,8 @@ Deviations from the paper, each because it was measured to matter:
   compiles. Of a scale-out that has not run for a while its skew is kept, how much of what its workers could do they
   did: that lasts as long as keys hash alike. The cost of a record, which may change, is always today's.
 - A micro-batch engine that falls behind makes larger batches, and fewer. What a batch costs besides its records, which
-  at an even pace looks like idle CPU, then counts less. Capacity is what can be done like that.
+  at an even pace looks like idle CPU, then counts less. Capacity is what can be done like that; and while batches are
+  as large as they may be, what they do is no estimate but a measurement, and comes first.
 - What is said of a scale-out before a rescale is compared with what is found there, and what can be relied on is less
   by as much as such words were off. A job that splits unevenly at some scale-outs gets more reserve than one that
   scales as foreseen.
@@ -41,16 +42,21 @@ DRIFT = 0.2  # of CPU by which samples must lie off their worker's line, all on 
 STREAK = 3  # … and how many in a row, to make what was learned before count half
 LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
 MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
+FULL = 0.98  # of a batch's limit: partitions are not equally full
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Of a micro-batch engine: seconds from one batch to the next, and the most records of one for each worker."""
+    """Of a micro-batch engine: seconds from one batch to the next, and the most records of one for each worker.
+
+    records: of the whole batch, where it was as large as it may be; None: more would have fitted.
+    """
 
     interval: float
     limit: float
+    records: float | None = None
 
     @classmethod
     def between(cls, before: Batch | None, now: Batch | None, workers: int | None) -> Pace | None:
@@ -58,7 +64,8 @@ class Pace:
         if before is None or now is None or now.number != before.number + 1 or not (workers and now.limit):
             return None
         interval = now.ended_at - before.ended_at
-        return cls(interval, now.limit / workers) if interval > 0 else None
+        full = now.records if now.records >= FULL * now.limit else None
+        return cls(interval, now.limit / workers, full) if interval > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +166,7 @@ class Capacity:
     _streaks: dict[str, int] = field(default_factory=dict)
     _interval: Moments = field(default_factory=Moments)
     _limit: float | None = None  # records of one batch for each worker
+    _done: Moments = field(default_factory=Moments)  # records/s of those that run, in batches as large as may be
 
     def learn(
         self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False, pace: Pace | None = None
@@ -176,7 +184,7 @@ class Capacity:
         self._at = at
         for line in self._pairs.values():
             line.fade(_faded(passed, self.half_life))
-        for share in self._cpu.values():
+        for share in (*self._cpu.values(), self._done):
             share.fade(_faded(passed, self.memory))
         for moments in (self._full, self._interval):
             if moments.weight > 0:
@@ -195,10 +203,13 @@ class Capacity:
             self._reckon()
             self._members = members
             self._cpu.clear()
+            self._done = Moments()
             for name in [name for name in self._pairs if name not in members and name != _LEFT]:
                 self._retire(name)
         for name, cpu, _ in pairs:
             self._cpu.setdefault(name, Moments()).add(cpu)
+        if pace is not None and pace.records is not None:
+            self._done.add(pace.records / pace.interval)
         if full:
             self._full.add(max(cpu for _, cpu, _ in pairs))
         self._whole_at = at
@@ -209,10 +220,13 @@ class Capacity:
         if self._current is None or self._at is None:
             return None
         now = self._current
+        gain = now.gain
+        if len(self._members) == now.workers and self._done.weight >= SETTLED and self._done.mean:
+            gain = self._done.mean / now.capacity
         if workers == now.workers:
-            return Estimate(workers, now.capacity * now.gain, "current", now.capacity * now.gain)
+            return Estimate(workers, now.capacity * gain, "current", now.capacity * gain)
         source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
-        capacity = self._elsewhere(now, self._at, workers) * now.gain
+        capacity = self._elsewhere(now, self._at, workers) * gain
         return Estimate(workers, capacity, source, capacity * (1 - min(self._miss, MOST_MISS)))
 
     def _elsewhere(self, now: Current, at: float, workers: int) -> float:
