@@ -271,6 +271,29 @@ def test_larger_batches_cost_less() -> None:
         assert found.capacity == pytest.approx(workers / (5e-5 + 0.2 * 3 / 60_000), rel=0.01), "in full batches"
 
 
+def test_what_full_batches_do_comes_first() -> None:
+    """CPU per record falls while a JVM compiles, and a line through that promises too much; a full batch cannot."""
+    model = Capacity(memory=10.0)
+
+    def run(first: int, last: int, pace: Pace, workers: int = 2) -> None:
+        for second in range(first, last):
+            rate = min(3000.0 + 200 * second, 9000.0)
+            cpu = 0.7 + 2.5e-5 * rate
+            model.learn(second, [Worker(f"w{i}", cpu, rate) for i in range(workers)], pace=pace)
+
+    run(0, 30, Pace(interval=3.0, limit=40_000.0))
+    promised = capacity(model, 2)
+    assert promised > 22_000
+    run(30, 33, Pace(interval=4.0, limit=40_000.0, records=80_000.0))
+    assert capacity(model, 2) == pytest.approx(20_000), "two batches may be noise, three in ten seconds are not"
+    assert capacity(model, 3) == pytest.approx(30_000)
+    run(33, 60, Pace(interval=3.0, limit=40_000.0))
+    assert capacity(model, 2) == pytest.approx(promised, rel=0.15), "not for ever"
+    run(60, 62, Pace(interval=4.0, limit=40_000.0, records=80_000.0))
+    run(62, 66, Pace(interval=3.0, limit=40_000.0), workers=3)
+    assert capacity(model, 3) == pytest.approx(1.5 * promised, rel=0.15), "nor where others run"
+
+
 @pytest.mark.parametrize(
     ("limit", "rate"),
     [
@@ -288,6 +311,8 @@ def test_what_a_batch_may_have(limit: float, rate: float) -> None:
     ("before", "now", "workers", "pace"),
     [
         pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 9, limit=90), 3, Pace(3.0, 30.0), id="two in a row"),
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 90, limit=90), 3, Pace(3.0, 30.0, 90), id="a full one"),
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 88, limit=90), 3, Pace(3.0, 30.0), id="not quite full"),
         pytest.param(Batch(1, 10.0, 2, 9), Batch(3, 16.0, 2, 9, limit=90), 3, None, id="one was missed"),
         pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 9), 3, None, id="no limit"),
         pytest.param(None, Batch(2, 13.0, 2, 9, limit=90), 3, None, id="the first"),
