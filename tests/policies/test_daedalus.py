@@ -84,9 +84,9 @@ def silent(observation: Observation) -> Observation:
 
 TABLE: dict[str, tuple[list[Observation], int | None, str]] = {
     "fits": (steady(3400), 4, "daedalus.fits"),
-    "too many": (steady(1500), 2, "daedalus.in"),
+    "two too many, for a quarter of an hour": (steady(1500, 1200), 2, "daedalus.in"),
     "one too many, for some minutes": (steady(2500), 4, "daedalus.put_off"),
-    "one too many, for more than half an hour": (steady(2500, 2000), 3, "daedalus.in"),
+    "one too many, for most of an hour": (steady(2500, 3000), 3, "daedalus.in"),
     "too few": (steady(3900), 5, "daedalus.out"),
     "all of them": (steady(9000), 8, "daedalus.none_fits"),
     "nothing known of the workers asked for": (
@@ -109,7 +109,7 @@ TABLE: dict[str, tuple[list[Observation], int | None, str]] = {
         4,
         "daedalus.long_lived",
     ),
-    "long after a rescale": ([replace(s, last_rescale_at=-100.0) for s in steady(1500)], 2, "daedalus.in"),
+    "long after a rescale": ([replace(s, last_rescale_at=-100.0) for s in steady(1500, 1200)], 2, "daedalus.in"),
 }
 
 
@@ -166,7 +166,7 @@ def test_up_even_in_doubt() -> None:
 
 
 def test_the_walk_and_what_it_expects_are_in_the_decision() -> None:
-    decision, _ = after(steady(1500))
+    decision, _ = after(steady(1500, 1200))
     assert [(o.workers, o.chosen) for o in decision.options] == [(1, False), (2, True)]
     assert decision.expects is not None
     assert decision.expects.capacity == pytest.approx(2000, rel=0.02)
@@ -179,7 +179,7 @@ def test_what_a_batch_has_in_flight_is_no_backlog() -> None:
     """A micro-batch job that keeps up has some seconds of load waiting at any time, and may still be scaled in."""
     samples = [
         replace(s, backlog=1500 * (2 + s.at % 3), batch=Batch(int(s.at // 3), s.at - s.at % 3, 2.0, 4500))
-        for s in steady(1500)
+        for s in steady(1500, 1200)
     ]
     decision, _ = after(samples)
     assert (decision.workers, decision.reason.code) == (2, "daedalus.in")

@@ -49,7 +49,7 @@ class Daedalus(Policy):
     long_lived: seconds after a rescale in which only need, not thrift, makes another.
     grace: seconds after a rescale without any other.
     worth: worker-seconds that a scale-in must save: what spare workers have cost since the last rescale, and would cost
-        within the horizon. Three go at once, one after half an hour; 0: all at once, as in the paper.
+        within the horizon. Four go at once, one after 45 minutes; 0: all at once, as in the paper.
     recovery_target: seconds in which the job must have caught up after a rescale or failure.
     horizon: seconds that the load is forecast for, in the plan; up to 15 intervals.
     forecaster: experts: many small models, weighed by what they got right; auto-arima: the paper's; linear; last.
@@ -79,7 +79,7 @@ class Daedalus(Policy):
     interval: float = 60.0
     long_lived: float = 600.0
     grace: float = 180.0
-    worth: float = 2700.0
+    worth: float = 3600.0
     recovery_target: float = 600.0
     horizon: float = 900.0
     forecaster: Literal["experts", "auto-arima", "linear", "last"] = "experts"
