@@ -311,8 +311,9 @@ def test_what_a_batch_may_have(limit: float, rate: float) -> None:
     ("before", "now", "workers", "pace"),
     [
         pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 9, limit=90), 3, Pace(3.0, 30.0), id="two in a row"),
-        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 90, limit=90), 3, Pace(3.0, 30.0, 90), id="a full one"),
-        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 88, limit=90), 3, Pace(3.0, 30.0), id="not quite full"),
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 3, 90, limit=90), 3, Pace(3.0, 30.0, 90), id="a full one"),
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 3, 88, limit=90), 3, Pace(3.0, 30.0), id="not quite full"),
+        pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 90, limit=90), 3, Pace(3.0, 30.0), id="full, then idle"),
         pytest.param(Batch(1, 10.0, 2, 9), Batch(3, 16.0, 2, 9, limit=90), 3, None, id="one was missed"),
         pytest.param(Batch(1, 10.0, 2, 9), Batch(2, 13.0, 2, 9), 3, None, id="no limit"),
         pytest.param(None, Batch(2, 13.0, 2, 9, limit=90), 3, None, id="the first"),

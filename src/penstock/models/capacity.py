@@ -43,6 +43,7 @@ STREAK = 3  # … and how many in a row, to make what was learned before count h
 LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
 MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
 FULL = 0.98  # of a batch's limit: partitions are not equally full
+BUSY = 0.9  # of the time from one batch to the next, spent in it: else a trigger was waited for, not work
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
 
@@ -51,7 +52,8 @@ LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negativ
 class Pace:
     """Of a micro-batch engine: seconds from one batch to the next, and the most records of one for each worker.
 
-    records: of the whole batch, where it was as large as it may be; None: more would have fitted.
+    records: of the whole batch, where it was as large as it may be and the next followed at once; None: there was
+        room or time for more.
     """
 
     interval: float
@@ -64,8 +66,8 @@ class Pace:
         if before is None or now is None or now.number != before.number + 1 or not (workers and now.limit):
             return None
         interval = now.ended_at - before.ended_at
-        full = now.records if now.records >= FULL * now.limit else None
-        return cls(interval, now.limit / workers, full) if interval > 0 else None
+        full = now.records >= FULL * now.limit and now.seconds >= BUSY * interval
+        return cls(interval, now.limit / workers, now.records if full else None) if interval > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
