@@ -119,6 +119,13 @@ def test_decisions(samples: list[Observation], workers: int | None, code: str) -
     assert (decision.workers, decision.reason.code) == (workers, code)
 
 
+def test_a_rise_that_outlasts_the_forecast_takes_the_next_worker_along() -> None:
+    """3,920 records/s now, 5,700 in 15 minutes, 6,600 half as long after that; a worker does about 1,000."""
+    samples = [seen(float(t), 2000 + 2 * t) for t in range(960)]
+    wanted = [after(samples, Daedalus(max_workers=8, forecaster="linear", foresight=f))[0] for f in (0, 450)]
+    assert [decision.workers for decision in wanted] == [6, 7]
+
+
 DOUBTS = {
     "a third of the samples without load": (
         [replace(s, input_rate=None) if i % 3 else s for i, s in enumerate(steady(1500))],
@@ -206,6 +213,7 @@ def test_what_a_batch_has_in_flight_is_no_backlog() -> None:
         ("time_scale", 0.0),
         ("half_life", 1.0),
         ("worth", -1.0),
+        ("foresight", -1.0),
         ("worth", nan),
         ("forecaster", "prophet"),
     ],

@@ -139,6 +139,35 @@ def test_what_is_put_off_is_told() -> None:
     assert decision.options[-1].reason.code == "daedalus.put_off"
 
 
+# Four workers, of 1000 records/s each; what the load is on its way to after the forecast counts only on the way out.
+TREND = {
+    "five are needed, and a sixth soon after": ({"load": 4100.0, "peak": lambda _: 4900.0, "trend": 5500.0}, 6),
+    "five are needed, and do afterwards": ({"load": 4100.0, "peak": lambda _: 4800.0, "trend": 4999.0}, 5),
+    "just as much as five can do is too much for them": (
+        {"load": 4100.0, "peak": lambda _: 4800.0, "trend": 5000.0},
+        6,
+    ),
+    "more than all can do: all": ({"load": 4100.0, "peak": lambda _: 4800.0, "trend": 9000.0}, 6),
+    "a peak that is passed before the end": ({"load": 4100.0, "peak": lambda _: 5200.0, "trend": 1000.0}, 6),
+    "a fall takes nobody away before it comes": ({"load": 3500.0, "peak": lambda _: 3600.0, "trend": -500.0}, 4),
+    "nobody is added for a trend alone": ({"load": 3500.0, "peak": lambda _: 3600.0, "trend": 5500.0}, 4),
+    "nor kept": ({"load": 2500.0, "peak": lambda _: 2900.0, "trend": 5500.0}, 3),
+}
+
+
+@pytest.mark.parametrize(("change", "workers"), TREND.values(), ids=TREND.keys())
+def test_those_that_are_needed_soon_come_along(change: dict[str, object], workers: int) -> None:
+    assert plan(replace(BASE, **change), Rules()).workers == workers  # type: ignore[arg-type]
+
+
+def test_who_comes_along_is_told() -> None:
+    decision = plan(replace(BASE, load=4100.0, peak=lambda _: 4900.0, trend=5500.0), Rules())
+    five, six = decision.options[-2:]
+    assert (five.reason.code, six.reason.code) == ("capacity.below_trend", "daedalus.out")
+    assert five.reason.facts["trend"] == 5500.0
+    assert "the 4,900 expected within 900 s, and the 5,500 that it is on its way to" in decision.reason.sentence
+
+
 def test_waste_is_of_one_scale_out_and_ends_when_all_are_needed() -> None:
     waste = Waste()
     assert [waste.add(4, 1, 60), waste.add(4, 2, 60)] == [60, 180]
@@ -173,6 +202,7 @@ def test_the_walk_is_visible() -> None:
     spread=st.lists(st.floats(100, 1500), min_size=12, max_size=12),
     worth=st.sampled_from([0.0, 2700.0]),
     wasted=st.floats(0, 3000),
+    onward=st.floats(0, 5),
 )
 def test_more_load_never_means_fewer_workers(
     current: int,
@@ -184,6 +214,7 @@ def test_more_load_never_means_fewer_workers(
     spread: list[float],
     worth: float,
     wasted: float,
+    onward: float,
 ) -> None:
     """Monotone in load, for any capacities that grow with the workers, with recovery reckoned from spare capacity."""
 
@@ -206,6 +237,7 @@ def test_more_load_never_means_fewer_workers(
             recovery,
             recovery,
             peak=rising(load, load * growth),
+            trend=load * onward,
             wasted=wasted,
         )
         return plan(situation, Rules(worth=worth)).workers

@@ -13,6 +13,8 @@ Deviations:
   within the horizon, is weighed against a price, as in the ski-rental problem (rent until it has cost as much as
   buying). While a load falls, one rescale by three workers takes the place of three by one; where one spare worker is
   all there is, it stays for a while and then goes.
+- Workers that the load is on its way to need soon after the forecast ends (`Situation.trend`) are added along with
+  those that are needed within it: a rise that outlasts the forecast otherwise makes a row of rescales by one.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ class Situation:
     recovery: predicted seconds to recover from a rescale to a scale-out, or a failure at the current one; None: never.
     failure: predicted seconds to recover from a failure at a scale-out.
     peak: the highest load forecast from now until so many seconds ahead; what lies beyond the horizon is not forecast.
+    trend: the load that the forecast is on its way to, some time after its end.
     next_loop, horizon: seconds until the next decision, and as far as the forecast goes.
     wasted: worker-seconds that spare workers have cost since the last rescale.
     """
@@ -49,6 +52,7 @@ class Situation:
     recovery: Callable[[int], float | None]
     failure: Callable[[int], float | None]
     peak: Callable[[float], float]
+    trend: float = 0.0
     next_loop: float = 60.0
     horizon: float = 900.0
     wasted: float = 0.0
@@ -166,10 +170,17 @@ def _examine(s: Situation, rules: Rules, workers: int) -> Option:
         facts["backlog"] = s.backlog
         return option("backlog.above_capacity", f"a backlog of {s.backlog:,.0f} is still to be worked off")
     facts["peak"] = ahead = s.peak(s.horizon)
-    if capacity > ahead:
-        sentence = f"the fewest for the {ahead:,.0f} expected within {s.horizon:,.0f} s"
-        return option("daedalus.in" if workers < s.current else "daedalus.out", sentence, chosen=True)
-    return option("capacity.below_peak", f"not above the {ahead:,.0f} expected within {s.horizon:,.0f} s")
+    expected = f"the {ahead:,.0f} expected within {s.horizon:,.0f} s"
+    if capacity <= ahead:
+        return option("capacity.below_peak", f"not above {expected}")
+    if workers < s.current:
+        return option("daedalus.in", f"the fewest for {expected}", chosen=True)
+    if s.trend <= ahead:
+        return option("daedalus.out", f"the fewest for {expected}", chosen=True)
+    facts["trend"] = s.trend
+    if capacity > s.trend or workers == s.most:
+        return option("daedalus.out", f"for {expected}, and the {s.trend:,.0f} that it is on its way to", chosen=True)
+    return option("capacity.below_trend", f"above {expected}, but not the {s.trend:,.0f} that it is on its way to")
 
 
 def _put_off(s: Situation, rules: Rules, decision: Decision, worth: float) -> Decision:

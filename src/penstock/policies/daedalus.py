@@ -4,7 +4,8 @@ Pfister, Scheinert, Geldenhuys, Kao, ICPE 2024. What is learned is in penstock.m
 penstock.models.daedalus; here are its constants, and what keeps it from deciding.
 
 Beyond the paper: the current backlog counts in a recovery; nothing is scaled down on measurements in doubt; a scale-in
-must be worth it; with `confidence`, plans are made on an upper bound of the load instead of the forecast itself.
+must be worth it; a scale-out looks beyond the forecast; with `confidence`, plans are made on an upper bound of the
+load instead of the forecast itself.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ RANGES = {
     "grace": (0.0, DAY),
     "recovery_target": (1.0, DAY),
     "horizon": (1.0, DAY),
+    "foresight": (0.0, DAY),
     "warm_up": (0.0, DAY),
     "half_life": (60.0, 30 * DAY),
     "skew_half_life": (60.0, 30 * DAY),
@@ -49,7 +51,8 @@ class Daedalus(Policy):
     long_lived: seconds after a rescale in which only need, not thrift, makes another.
     grace: seconds after a rescale without any other.
     worth: worker-seconds that a scale-in must save: what spare workers have cost since the last rescale, and would cost
-        within the horizon. Four go at once, one after 45 minutes; 0: all at once, as in the paper.
+        within the horizon. Three go at once, one after 25 minutes; 0: all at once, as in the paper.
+    foresight: seconds beyond the horizon that its trend is followed, once workers have to be added; 0: as the paper.
     recovery_target: seconds in which the job must have caught up after a rescale or failure.
     horizon: seconds that the load is forecast for, in the plan; up to 15 intervals.
     forecaster: experts: many small models, weighed by what they got right; auto-arima: the paper's; linear; last.
@@ -61,8 +64,8 @@ class Daedalus(Policy):
     warm_up: seconds after the job's start in which nothing is learned about capacity, and 60 s of it after a worker's.
     half_life: seconds after which an observation of capacity counts half.
     skew_half_life: seconds after which the skew observed at another scale-out counts half.
-    time_scale: how many times shorter loops, waits, horizon, worth and memory are; downtimes and recovery_target stay,
-        and 60 s of warm_up.
+    time_scale: how many times shorter loops, waits, horizon, foresight, worth and memory are; downtimes and
+        recovery_target stay, and 60 s of warm_up.
     """
 
     name: ClassVar[str] = "daedalus"
@@ -79,7 +82,8 @@ class Daedalus(Policy):
     interval: float = 60.0
     long_lived: float = 600.0
     grace: float = 180.0
-    worth: float = 3600.0
+    worth: float = 2400.0
+    foresight: float = 450.0
     recovery_target: float = 600.0
     horizon: float = 900.0
     forecaster: Literal["experts", "auto-arima", "linear", "last"] = "experts"
@@ -180,6 +184,7 @@ class Daedalus(Policy):
             recovery=recovery.__getitem__,
             failure=failure.__getitem__,
             peak=lambda seconds: self._peak(outlook, seconds),
+            trend=outlook.forecast.over(self._scaled(self.horizon)).trend(self._scaled(self.foresight)),
             next_loop=self.period,
             horizon=self._scaled(self.horizon),
         )

@@ -34,6 +34,9 @@ def test_forecast_values() -> None:
     assert ahead.over(10).path == (1.0,)
     assert ahead.over(50).path == (1.0, 5.0, 3.0, 3.0, 3.0)
     assert ahead.means(15, 3) == pytest.approx([(10 + 25) / 15, (25 + 30) / 15, 3.0])
+    assert [ahead.trend(0), ahead.trend(20), ahead.over(10).trend(20)] == [3.0, -1.0, 1.0]
+    slower = Forecast(0.0, 60.0, (0.0, 100.0, 200.0, 300.0, 400.0, 430.0, 460.0, 490.0), "last")
+    assert slower.trend(120) == 550.0  # as in its last quarter, not as before
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -40,6 +40,8 @@ class Forecast:
     (2.0, 6.0, 1.3333333333333333, 6.0)
     >>> ahead.over(40).path, ahead.over(15).path
     ((1.0, 2.0, 6.0, 6.0), (1.0, 2.0))
+    >>> ahead.trend(20)
+    14.0
     """
 
     at: float
@@ -68,6 +70,12 @@ class Forecast:
         """The same for the next `horizon` seconds: cut to them, or with the last rate going on."""
         steps = max(1, ceil(horizon / self.step - 1e-9))
         return replace(self, path=(self.path + self.path[-1:] * (steps - len(self.path)))[:steps])
+
+    def trend(self, beyond: float) -> float:
+        """The rate so many seconds after the end, if it goes on as in the last quarter."""
+        steps = min(max(1, len(self.path) // 4), len(self.path) - 1)
+        slope = (self.path[-1] - self.path[-1 - steps]) / (steps * self.step) if steps else 0.0
+        return self.path[-1] + slope * beyond
 
     def means(self, step: float, count: int) -> Floats:
         """Mean rates of `count` parts of `step` seconds each; beyond the end the last rate goes on."""
