@@ -33,6 +33,7 @@ from penstock.core import Batch, Worker
 from penstock.models.welford import Moments, Paired
 
 FEWEST = 4  # samples below which a worker's own line says nothing
+MEASURED = 1.5  # full batches, faded with age, that are a measurement: two in a row, also where one outlasts a loop
 SETTLED = 2.0  # samples of another scale-out before its own figure replaces the average of the one before
 FEW = 5.0  # samples with which a scale-out seen before counts as much as the average
 CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed
@@ -40,6 +41,7 @@ OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a 
 POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
 DRIFT = 0.2  # of CPU by which samples must lie off their worker's line, all on one side, …
 STREAK = 3  # … and how many in a row, to make what was learned before count half
+USUAL_MISS = 0.05  # as a share: how far off predictions are until some were seen; on Spark 0.7 to 7 % were measured
 LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
 MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
 FULL = 0.98  # of a batch's limit: partitions are not equally full
@@ -161,7 +163,7 @@ class Capacity:
     _seen: dict[int, Seen] = field(default_factory=dict)
     _current: Current | None = None
     _said: float | None = None  # of the scale-out that runs, before it ran; None once it was held to that
-    _miss: float = 0.0  # how far off, as a share, what was said of other scale-outs turned out to be
+    _miss: float = USUAL_MISS  # how far off, as a share, what was said of other scale-outs turned out to be
     _full: Moments = field(default_factory=Moments)
     _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
     _part: frozenset[str] = frozenset()  # those that were seen since, where they were not all
@@ -223,7 +225,7 @@ class Capacity:
             return None
         now = self._current
         gain = now.gain
-        if len(self._members) == now.workers and self._done.weight >= SETTLED and self._done.mean:
+        if len(self._members) == now.workers and self._done.weight >= MEASURED and self._done.mean:
             gain = self._done.mean / now.capacity
         if workers == now.workers:
             return Estimate(workers, now.capacity * gain, "current", now.capacity * gain)

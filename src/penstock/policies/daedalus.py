@@ -51,7 +51,7 @@ class Daedalus(Policy):
     long_lived: seconds after a rescale in which only need, not thrift, makes another.
     grace: seconds after a rescale without any other.
     worth: worker-seconds that a scale-in must save: what spare workers have cost since the last rescale, and would cost
-        within the horizon. Three go at once, one after 25 minutes; 0: all at once, as in the paper.
+        within the horizon. Three go at once, one after half an hour; 0: all at once, as in the paper.
     foresight: seconds beyond the horizon that its trend is followed, once workers have to be added; 0: as the paper.
     recovery_target: seconds in which the job must have caught up after a rescale or failure.
     horizon: seconds that the load is forecast for, in the plan; up to 15 intervals.
@@ -82,7 +82,7 @@ class Daedalus(Policy):
     interval: float = 60.0
     long_lived: float = 600.0
     grace: float = 180.0
-    worth: float = 2400.0
+    worth: float = 2700.0
     foresight: float = 450.0
     recovery_target: float = 600.0
     horizon: float = 900.0

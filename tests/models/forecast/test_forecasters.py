@@ -73,6 +73,17 @@ def test_linear_is_exact_on_a_ramp_and_cut_at_both_ends() -> None:
     assert down.path[-1] == 0.0
 
 
+def test_linear_is_not_led_astray_by_a_stumble_of_a_short_interval() -> None:
+    """Seen on Spark with loops of 4 s: whoever writes the load is held up for a second, and makes up for it."""
+
+    def rate(second: int) -> float:
+        return 10_000 + 100 * second - 6000 * (second in (56, 57)) + 3000 * (second == 59)
+
+    said = feed(Linear(interval=4.0), 60, rate)
+    assert said is not None
+    assert 15_000 < said.max() < 30_000, "22,000 would be right; through the last four samples it is 48,000"
+
+
 def test_linear_sees_only_the_last_interval() -> None:
     said = feed(Linear(), 600, lambda s: 100 + 10 * s if s < 540 else 6000.0)
     assert said is not None

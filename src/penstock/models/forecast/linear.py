@@ -44,7 +44,11 @@ class Last(_OfSeries):
 
 @dataclass
 class Linear(_OfSeries):
-    """A straight line through the samples of the last interval, cut to [0, 3 x the recent maximum]."""
+    """A straight line through the samples of the last interval, cut to [0, 3 x the recent maximum].
+
+    Of an interval shorter than 20 s, as in an experiment whose time is scaled, through those of 20 s: the slope of
+    four samples of a writer that was held up for a second is not the load's.
+    """
 
     name: ClassVar[str] = "linear"
 
@@ -54,7 +58,7 @@ class Linear(_OfSeries):
             return None
         # By their distance to now; after a gap, or with a single sample, there is no slope to go by.
         samples = np.array(self.series.bins.recent) - (past.at, 0.0)
-        samples = samples[np.abs(samples[:, 0]) <= self.interval + self.step]
+        samples = samples[np.abs(samples[:, 0]) <= self.series.window + self.step]
         level, slope = float(past.fine[-PARTS:].mean()), 0.0
         if len(samples) > 1:
             when, rates = samples.T

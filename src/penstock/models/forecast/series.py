@@ -16,6 +16,7 @@ from penstock.models.forecast.base import INTERVALS_AHEAD, INTERVALS_KEPT, INTER
 ABSURD = 3.0  # times the highest of the last interval
 ENOUGH_TO_DOUBT = 5  # samples before anything may be called absurd
 EPSILON = 1e-9  # a sample on the edge of a bin belongs to the later one, however the division rounds
+SHORTEST = 20.0  # seconds of samples that a jump or a slope is judged by, however short the interval
 LARGEST = 1e15  # records/s, or seconds; nothing real comes near, and squares of it stay finite
 
 
@@ -190,7 +191,8 @@ class Series:
 
     def __init__(self, interval: float, intervals: int = INTERVALS_KEPT) -> None:
         self.interval = interval
-        self.bins = Bins(interval / PARTS, intervals * PARTS, window=interval)
+        self.window = max(interval, SHORTEST)
+        self.bins = Bins(interval / PARTS, intervals * PARTS, window=self.window)
 
     def learn(self, at: float, rate: float | None) -> None:
         self.bins.learn(at, rate)
