@@ -6,7 +6,8 @@ in penstock.models.scaling_law, the root of backpressure in models.backpressure,
 Deviations: the job has one worker count, so it is scaled up for any operator's sake, and down as far as every measured
 operator allows. Algorithm 4 is read as in penstock.models.gesscale, which has the way down. After every restart a job
 works off what has waited, and shows backpressure while it does: by algorithm 1 alone each rescale would bring the next
-one, and the paper has twelve in two days. So what is only catching up is left to it, unless told otherwise.
+one, and the paper has twelve in two days. So what is only catching up is left to it, unless told otherwise. Told to
+stay idle, it leaves a job alone to which nothing comes, as the authors' script does; by algorithm 2 it would shrink.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Gesscale(Policy):
     late: seconds of input that have to wait in the log for it to count as backpressured.
     warm_up: seconds after a rescale or (re)start that are not looked at.
     catching_up: scale up as well while the job reads more than comes, and is only working off what has waited.
+    stay_idle: leave the workers as they are while nothing comes and nothing is read.
     """
 
     name: ClassVar[str] = "gesscale"
@@ -61,6 +63,7 @@ class Gesscale(Policy):
     late: float = 10.0
     warm_up: float = 120.0
     catching_up: bool = False
+    stay_idle: bool = False
     _means: SlidingMeans = field(init=False, repr=False)
     _steadiness: Steadiness = field(default_factory=Steadiness, init=False, repr=False)
     _suspected: dict[str, float] = field(default_factory=dict, init=False, repr=False)
@@ -87,6 +90,8 @@ class Gesscale(Policy):
         current, now = observation.requested, observation.at
         if current is None or observation.blind:
             return Decision.hold(current, Reason("gesscale.unknown", "Nothing is known of the job's flow: no change"))
+        if self.stay_idle and self._idle(observation):
+            return Decision.hold(current, Reason("gesscale.idle", f"Nothing comes or is read: {current} stay"))
         found = flows(observation, self._means)
         limited = [flow for flow in found if flow.is_root(self.backpressure)]
         roots = [flow for flow in limited if self.catching_up or not flow.catching_up]
@@ -105,6 +110,11 @@ class Gesscale(Policy):
         else:
             decision = self._down(observation, current, found)
         return place(bounded(decision, self.min_workers, self.max_workers), observation, self._choice())
+
+    def _idle(self, observation: Observation) -> bool:
+        """Less than a record was read or came within the window."""
+        rates = (observation.input_rate, observation.processed_rate)
+        return all(rate is not None and rate * self.window < 1 for rate in rates)
 
     def _up(self, observation: Observation, current: int, roots: list[Flow]) -> Decision:
         """Algorithms 1 and 3; the only time at which an operator's throughput is its maximum, so it is measured."""

@@ -1,7 +1,7 @@
 """MDL-NLunaware, a baseline of Gesscale: its policy on the simplest model, MST = alpha n, and on any node.
 
 Arkian et al., ICCCN 2021, sec. V-A and equation 2. It picks from an unsorted list; here a seed makes the picks
-repeatable. Several measurements fit alpha by least squares.
+repeatable. Alpha is that of the newest measurement, as in the authors' script.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MdlNlUnaware(Gesscale):
     seed: int = 0
 
     def _fit(self, measurements: Sequence[Measurement]) -> ScalingLaw | None:
-        return linear(measurements)
+        return linear(measurements[-1:])
 
     def _choice(self) -> Choice:
         return ByChance(self.seed)

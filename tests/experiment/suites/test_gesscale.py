@@ -8,7 +8,7 @@ import pytest
 
 from penstock.experiment.cell import ORACLE, Row, execute
 from penstock.experiment.suites.base import Summary
-from penstock.experiment.suites.gesscale import FIGURES, GROUP, MEASURES, SUITE
+from penstock.experiment.suites.gesscale import FIGURES, GROUP, MEASURES, MODELS, SUITE
 
 BASELINES = [policy for policy in FIGURES if policy != "gesscale"]
 # What holds on each of fifteen seeds. Workers missing are about two minutes per rescale for all, and too close to tell
@@ -29,7 +29,8 @@ def test_gesscale_has_less(rows: dict[str, Row], policy: str, measure: str) -> N
 
 @pytest.mark.parametrize("policy", FIGURES)
 def test_what_is_needed_too_many_and_missing_adds_up_to_what_is_paid(rows: dict[str, Row], policy: str) -> None:
-    """Table III does so to 3.1 to 3.3 workers for each of the four, and so does this: none is paid while all stop."""
+    """Over 360 minutes table III does so to 2.44 workers for each of the four, and so does this: the load's 288 minutes
+    and 72 without any, and none is paid while all stop."""
     row = rows[policy]
     assert row.workers_over is not None
     assert row.workers_under is not None
@@ -37,8 +38,21 @@ def test_what_is_needed_too_many_and_missing_adds_up_to_what_is_paid(rows: dict[
     needed = row.worker_seconds / row.duration - row.workers_over + row.workers_under
     assert needed == pytest.approx(row.ideal_workers, abs=1e-6)
     published = dict(zip(MEASURES, FIGURES[policy], strict=True))
-    there = published["worker_minutes"] / 288 - published["workers_over"] + published["workers_under"]
-    assert needed == pytest.approx(there, rel=0.06)
+    there = published["worker_minutes"] / 360 - published["workers_over"] + published["workers_under"]
+    assert there == pytest.approx(2.438, abs=0.001)
+    assert needed == pytest.approx(there, rel=0.01)
+    assert row.duration == 360 * 60
+
+
+def test_only_the_models_stay_as_they_are_once_nothing_comes(rows: dict[str, Row]) -> None:
+    """As the authors' scripts do: thresholds go down to one worker."""
+    last = {policy: json.loads(row.lines)["rescales"][-1] for policy, row in rows.items()}
+    for policy, (at, _, after) in last.items():
+        if policy in MODELS:
+            assert at < 288 * 60 + 60
+        else:
+            assert at > 288 * 60
+            assert after == 1
 
 
 def test_models_go_down_by_more_than_one_at_a_time_and_thresholds_do_not(rows: dict[str, Row]) -> None:

@@ -257,7 +257,7 @@ def test_a_bare_number_is_dealt_to_operators_by_their_work() -> None:
 def test_near_nodes_do_more_than_far_ones() -> None:
     target = SimulatedTarget("fog-taxi", Constant(level=50, duration=3000), workers=1, seed=2)
     nodes = target.observe().nodes
-    assert [node.used for node in nodes] == [True] + [False] * 6
+    assert [node.used for node in nodes] == [True] + [False] * 5
     first = nodes[0]
     near, far = (
         min(first.distances, key=first.distances.__getitem__),
