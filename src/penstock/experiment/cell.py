@@ -44,7 +44,8 @@ class Cell:
     """One run: a policy on a load on a job, with a seed.
 
     group: what is compared side by side; policy: what its settings are called there.
-    settings: the policy's table, with its name; profile, workload: a name or a table.
+    settings: the policy's table, with its name, and with bounds where it has its own within the cell's.
+    profile, workload: a name or a table.
     peak_share, peak_workers: the load's peak as a share of what so many workers can do, instead of its own.
     parallelism: instances of each operator at first, where operators scale apart.
     guards: settings of the usual rails; None for none, as in the papers.
@@ -123,7 +124,7 @@ def parts(cell: Cell) -> Parts:
             found = profiled(profile, most, cell.seed, Plan(**cell.profiling))
             settings["profile"], spent = found.text(), found.worker_seconds
         bounds = {"min_workers": cell.min_workers, "max_workers": most}
-        policy = policies.make(cell.settings["name"], **bounds, **settings)
+        policy = policies.make(cell.settings["name"], **(bounds | settings))
     rails = () if cell.guards is None else guards.default(cell.min_workers, most, **cell.guards)
     target = cell.latency_target
     if target is None:

@@ -55,6 +55,13 @@ def test_only_the_models_stay_as_they_are_once_nothing_comes(rows: dict[str, Row
             assert after == 1
 
 
+def test_only_thresholds_go_below_two(rows: dict[str, Row]) -> None:
+    """Algorithm 4's n_min in the authors' scripts; what the load needs is reckoned from one on for all."""
+    fewest = {policy: min(after for _, _, after in json.loads(row.lines)["rescales"]) for policy, row in rows.items()}
+    assert fewest == {policy: 2 if policy in MODELS else 1 for policy in FIGURES}
+    assert len({row.ideal_workers for row in rows.values()}) == 1
+
+
 def test_models_go_down_by_more_than_one_at_a_time_and_thresholds_do_not(rows: dict[str, Row]) -> None:
     steps = {
         policy: [after - before for _, before, after in json.loads(row.lines)["rescales"]]
