@@ -282,27 +282,49 @@ def test_what_full_batches_do_comes_first() -> None:
             cpu = 0.7 + 2.5e-5 * rate
             model.learn(second, [Worker(f"w{i}", cpu, rate) for i in range(workers)], pace=pace)
 
-    run(0, 30, Pace(interval=3.0, limit=40_000.0))
+    run(0, 30, Pace(interval=3.0, limit=40_000.0, workers=2))
     promised = capacity(model, 2)
     assert promised > 22_000
-    run(30, 31, Pace(interval=4.0, limit=40_000.0, records=80_000.0))
+    run(30, 31, Pace(interval=4.0, limit=40_000.0, records=80_000.0, workers=2))
     assert capacity(model, 2) > 22_000, "one batch may be noise"
-    run(31, 32, Pace(interval=4.0, limit=40_000.0, records=80_000.0))
+    run(31, 32, Pace(interval=4.0, limit=40_000.0, records=80_000.0, workers=2))
     assert capacity(model, 2) == pytest.approx(20_000), "two in ten seconds are not"
     assert capacity(model, 3) == pytest.approx(30_000)
-    run(32, 33, Pace(interval=4.0, limit=40_000.0, records=80_000.0))
-    run(33, 60, Pace(interval=3.0, limit=40_000.0))
+    run(32, 33, Pace(interval=4.0, limit=40_000.0, records=80_000.0, workers=2))
+    run(33, 60, Pace(interval=3.0, limit=40_000.0, workers=2))
     assert capacity(model, 2) == pytest.approx(promised, rel=0.15), "not for ever"
-    run(60, 62, Pace(interval=4.0, limit=40_000.0, records=80_000.0))
-    run(62, 66, Pace(interval=3.0, limit=40_000.0), workers=3)
+    run(60, 62, Pace(interval=4.0, limit=40_000.0, records=80_000.0, workers=2))
+    run(62, 66, Pace(interval=3.0, limit=40_000.0, workers=3), workers=3)
     assert capacity(model, 3) == pytest.approx(1.5 * promised, rel=0.15), "nor where others run"
+
+
+def test_full_batches_tell_where_cpu_ends_also_while_a_worker_is_young() -> None:
+    """Seen on Spark: six did 61,900 records/s in full batches at 91 % CPU, one of them half a minute old, and were
+    thought to be capable of 82,000: three of them were sent away."""
+
+    def learned(*paces: Pace) -> Capacity:
+        model = Capacity(memory=8.0)
+        for second in range(20):
+            rate = 4000.0 + 200 * second
+            model.learn(second, [Worker(f"w{i}", 0.4 + 5e-5 * rate, rate) for i in range(5)])
+        for number, pace in enumerate(paces):
+            workers = [Worker(f"w{i}", 0.9, 10_000.0) for i in range(5)]
+            model.learn(20.0 + 6 * number, workers, whole=False, pace=pace)
+        return model
+
+    room, full = (Pace(6.0, 60_000.0, records, workers=6) for records in (None, 360_000.0))
+    assert learned(*[room] * 5).ceiling == 1.0, "there was room for more"
+    assert learned(full, room, full, room, full).ceiling == 1.0, "one may have begun before all took part"
+    assert learned(*[full] * 5).ceiling == pytest.approx(0.9)
+    assert capacity(learned(*[full] * 5), 5) == pytest.approx(5 * 10_000, rel=0.02)
+    assert capacity(learned(*[room] * 5), 5) == pytest.approx(5 * 12_000, rel=0.02)
 
 
 def test_full_batches_are_believed_where_each_takes_longer_than_a_loop() -> None:
     """Loops of 4 s, batches of 7: what was seen fades by nearly half from one to the next."""
     model, measured = Capacity(memory=8.0), []
     for batch in range(6):
-        pace = Pace(interval=7.0, limit=60_000.0, records=120_000.0)
+        pace = Pace(interval=7.0, limit=60_000.0, records=120_000.0, workers=2)
         rate = 7000.0 + 300 * batch
         model.learn(7.0 * batch, [Worker(f"w{i}", 0.3 + 5e-5 * rate, rate) for i in range(2)], pace=pace)
         measured.append(capacity(model, 2) == pytest.approx(120_000 / 7))

@@ -246,6 +246,24 @@ def test_nothing_is_learned_from_cold_workers(time_scale: float, warm_up: float,
     assert decision.reason.code == code
 
 
+@pytest.mark.parametrize(
+    ("cold", "ceiling"),
+    [
+        pytest.param(False, 0.9, id="all took part"),
+        pytest.param(True, 1.0, id="they waited for one that was cold"),
+    ],
+)
+def test_full_batches_of_warm_and_young_workers_tell_where_cpu_ends(cold: bool, ceiling: float) -> None:
+    policy = Daedalus(max_workers=8)
+    for number in range(8):
+        now = 6.0 * number
+        young = Worker("young", 1.0, 900.0, started_at=now - 30, ready_at=now - 20)
+        others = tuple(Worker(f"w{i}", 0.9, 900.0, started_at=-1e4, ready_at=-1e4) for i in range(3))
+        batch = Batch(number, ended_at=now, seconds=5.9, records=21_600, cold=cold, limit=21_600)
+        policy.learn(replace(seen(now, 3600.0), per_worker=(*others, young), batch=batch))
+    assert policy._known.capacity.ceiling == pytest.approx(ceiling)
+
+
 def run(tmp_path: Path, name: str, seconds: float = 3600, **settings: object) -> tuple[Path, Daedalus, FakeTarget]:
     clock = FakeClock(1e6)
     rng = np.random.default_rng(3)

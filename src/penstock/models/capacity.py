@@ -56,11 +56,13 @@ class Pace:
 
     records: of the whole batch, where it was as large as it may be and the next followed at once; None: there was
         room or time for more.
+    workers: how many did it.
     """
 
     interval: float
     limit: float
     records: float | None = None
+    workers: int | None = field(default=None, compare=False)
 
     @classmethod
     def between(cls, before: Batch | None, now: Batch | None, workers: int | None) -> Pace | None:
@@ -69,7 +71,12 @@ class Pace:
             return None
         interval = now.ended_at - before.ended_at
         full = now.records >= FULL * now.limit and now.seconds >= BUSY * interval
-        return cls(interval, now.limit / workers, now.records if full else None) if interval > 0 else None
+        return cls(interval, now.limit / workers, now.records if full else None, workers) if interval > 0 else None
+
+    @property
+    def full(self) -> float | None:
+        """Records/s of each worker in a batch as large as it may be."""
+        return self.records / self.interval / self.workers if self.records is not None and self.workers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +177,9 @@ class Capacity:
     _streaks: dict[str, int] = field(default_factory=dict)
     _interval: Moments = field(default_factory=Moments)
     _limit: float | None = None  # records of one batch for each worker
-    _done: Moments = field(default_factory=Moments)  # records/s of those that run, in batches as large as may be
+    _done: Moments = field(default_factory=Moments)  # records/s of each, in batches as large as may be …
+    _done_by: int | None = None  # … of so many workers
+    _in_a_row: int = 0  # full batches
 
     def learn(
         self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False, pace: Pace | None = None
@@ -179,7 +188,7 @@ class Capacity:
 
         whole: these are all that run, so that what they do together is what this scale-out can do.
         full: they have more to do than they can, so that the busiest is at its highest CPU.
-        pace: of a micro-batch engine.
+        pace: of a micro-batch engine, where all that run take part, also those that are too young to learn from.
         """
         pairs = [(w.name, w.cpu, w.rate) for w in workers if w.cpu is not None and w.rate is not None]
         if not pairs:
@@ -196,9 +205,12 @@ class Capacity:
         if pace is not None:
             self._interval.add(pace.interval)
             self._limit = pace.limit
+        self._measure(pace, whole)
         for name, cpu, rate in pairs:
             self._follow(name, cpu, rate)
             self._pairs.setdefault(name, Paired()).add(cpu, rate)
+        if full or self._in_a_row > 1:
+            self._full.add(max(cpu for _, cpu, _ in pairs))
         if not whole or len(pairs) < len(workers):
             self._part = frozenset(name for name, _, _ in pairs)
             return
@@ -207,15 +219,10 @@ class Capacity:
             self._reckon()
             self._members = members
             self._cpu.clear()
-            self._done = Moments()
             for name in [name for name in self._pairs if name not in members and name != _LEFT]:
                 self._retire(name)
         for name, cpu, _ in pairs:
             self._cpu.setdefault(name, Moments()).add(cpu)
-        if pace is not None and pace.records is not None:
-            self._done.add(pace.records / pace.interval)
-        if full:
-            self._full.add(max(cpu for _, cpu, _ in pairs))
         self._whole_at = at
 
     def at(self, workers: int) -> Estimate | None:
@@ -224,14 +231,33 @@ class Capacity:
         if self._current is None or self._at is None:
             return None
         now = self._current
-        gain = now.gain
-        if len(self._members) == now.workers and self._done.weight >= MEASURED and self._done.mean:
-            gain = self._done.mean / now.capacity
+        measured = self._measured
+        gain = now.gain if measured is None else measured * now.workers / now.capacity
         if workers == now.workers:
             return Estimate(workers, now.capacity * gain, "current", now.capacity * gain)
         source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
         capacity = self._elsewhere(now, self._at, workers) * gain
+        if measured is not None:  # a smaller skew elsewhere is an estimate, too
+            capacity = min(capacity, measured * workers)
         return Estimate(workers, capacity, source, capacity * (1 - min(self._miss, MOST_MISS)))
+
+    @property
+    def _measured(self) -> float | None:
+        """What each does in full batches, if there were some lately."""
+        return self._done.mean if self._done.weight >= MEASURED else None
+
+    def _measure(self, pace: Pace | None, whole: bool) -> None:
+        """What each worker does in full batches; another number of them begins anew.
+
+        While some are too young for that, such batches still tell at which CPU the others can do no more.
+        """
+        self._in_a_row = self._in_a_row + 1 if pace is not None and pace.full is not None else 0
+        if pace is None:
+            return
+        if pace.workers != self._done_by:
+            self._done, self._done_by, self._in_a_row = Moments(), pace.workers, min(self._in_a_row, 1)
+        if pace.full is not None and whole:
+            self._done.add(pace.full)
 
     def _elsewhere(self, now: Current, at: float, workers: int) -> float:
         """What is expected of a scale-out that does not run."""
@@ -249,7 +275,7 @@ class Capacity:
 
         An engine that stops between batches never gets to 100 %; it is known once the job had more to do than it could.
         """
-        seen = self._full.mean if self._full.weight >= FEWEST else None
+        seen = self._full.mean if self._full.weight >= SETTLED else None
         return 1.0 if seen is None else min(max(seen, LOWEST_CEILING), 1.0)
 
     @property

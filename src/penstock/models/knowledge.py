@@ -128,10 +128,13 @@ class Knowledge:
             if known:
                 return
         ready = warm(o.per_worker, o.at, self.cold)
-        # In a batch that waits for cold workers the warm ones show what they cost, but not what all could do.
-        whole = len(ready) == o.workers == o.requested and not (o.batch is not None and o.batch.cold)
-        pace = Pace.between(None if last is None else last.batch, o.batch, o.workers) if whole else None
-        self.capacity.learn(o.at, ready, whole=whole, full=_full(o), pace=pace)
+        # In a batch that waits for cold workers the warm ones show what they cost, but not what all could do. One that
+        # all took part in, some of them still young, is what they do, whatever each of them costs later on.
+        together = o.workers == o.requested and not (o.batch is not None and o.batch.cold)
+        whole = together and len(ready) == o.workers
+        took_part = together and len(warm(o.per_worker, o.at)) == o.workers
+        pace = Pace.between(None if last is None else last.batch, o.batch, o.workers) if took_part else None
+        self.capacity.learn(o.at, ready, whole=whole, full=whole and _full(o), pace=pace)
         self.acquainted = self.acquainted or self.capacity.samples > FEWEST - 1
 
     def _watch(self, o: Observation, last: Observation | None) -> None:
