@@ -1,0 +1,98 @@
+"""What rescales cost and save: Daedalus with other settings against HPA 80, simulated, on the loads of `bench spark`.
+
+    python benchmarks/rescales.py [--json] [--seeds 3] [--with worth=3600,foresight=0] [--with ...]
+
+Word count on Spark as it was measured, with peaks at three shares of what six workers can do, and with workers that
+warm up in 18 s, as measured on a good day, and in 40 s. For each peak: worker-seconds and average latency as a share of
+HPA's, and the rescales of both. About 20 s of one core for each row and seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import asdict
+from statistics import fmean
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from penstock.experiment import bench
+from penstock.experiment.cell import Cell, Row, execute
+from penstock.targets.simulated import load as profile_named
+
+PROFILE = "spark-wordcount"
+LOADS = ("sine", "advertising")
+PEAKS = (0.66, 0.75, 0.83)
+WARM_UPS = (18, 40)
+
+
+def cells(settings: Mapping[str, Any], load: str, peak: float, seeds: int) -> Iterator[Cell]:
+    plain = json.loads(json.dumps(asdict(profile_named(PROFILE))))  # as a TOML file has it: lists, no tuples
+    measured = {key: value for key, value in plain.items() if value is not None}
+    for warmup in WARM_UPS:
+        for seed in range(seeds):
+            ripple = {"seed": seed} if load == "advertising" else {}
+            yield Cell(
+                group=load,
+                policy=str(settings["name"]),
+                settings=settings,
+                profile={**measured, "warmup": warmup},
+                workload={**bench.LOADS[load], **ripple, "duration": 60 * bench.MINUTES},
+                seed=seed,
+                max_workers=bench.MOST,
+                initial_workers=bench.FIRST_WORKERS,
+                peak_share=peak,
+                guards={"settle": 10},
+            )
+
+
+def lived(settings: Mapping[str, Any], seeds: int, pool: Executor) -> dict[tuple[str, float], list[Row]]:
+    places = [(load, peak) for load in LOADS for peak in PEAKS]
+    runs = {place: list(cells(settings, *place, seeds)) for place in places}
+    return {place: list(pool.map(execute, made)) for place, made in runs.items()}
+
+
+def mean(rows: list[Row], measure: str) -> float:
+    return fmean(getattr(row, measure) for row in rows)
+
+
+def compared(ours: list[Row], theirs: list[Row]) -> dict[str, float]:
+    ratios = {name: mean(ours, name) / mean(theirs, name) for name in ("worker_seconds", "latency_mean")}
+    return ratios | {"rescales": mean(ours, "rescales"), "rescales_hpa": mean(theirs, "rescales")}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--with", dest="variants", action="append", default=[], help="settings of Daedalus; repeat it")
+    arguments = parser.parse_args()
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        hpa = lived(bench.POLICIES["hpa-80"], arguments.seeds, pool)
+        for variant in ["", *arguments.variants]:
+            chosen = {key: float(value) for key, value in (part.split("=") for part in variant.split(",") if part)}
+            rows = lived({**bench.POLICIES["daedalus"], **chosen}, arguments.seeds, pool)
+            found[variant or "as it is"] = {
+                f"{load} {peak}": compared(rows[load, peak], hpa[load, peak]) for load, peak in rows
+            }
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    table = Table("Daedalus", *next(iter(found.values())), title="worker-seconds, latency against HPA 80; rescales")
+    for variant, places in found.items():
+        shown = (
+            f"{c['worker_seconds']:.2f} x, {c['latency_mean']:.2f} x; {c['rescales']:.1f} of {c['rescales_hpa']:.1f}"
+            for c in places.values()
+        )
+        table.add_row(variant, *shown)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
