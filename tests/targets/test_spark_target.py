@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock import guards
 from penstock.core import Observation, Reason
 from penstock.errors import ConfigError, Refused
 from penstock.experiment.pipeline import Pipeline
@@ -206,6 +207,7 @@ def test_a_minute_of_silence_scales_nothing_down(
     settle(pipeline, 3)
     eventually(lambda: drained(pipeline), "an empty backlog")
     assert pipeline.query is not None
+    calm, begun_at = 90.0, time.time()  # long enough that the policy has its wish before, on a slow machine too
     with autoscale(
         pipeline.query,
         "hpa",
@@ -216,6 +218,7 @@ def test_a_minute_of_silence_scales_nothing_down(
         scale_down_stabilisation=0,
         cluster=pipeline.cluster,
         source=pipeline.log,
+        rails=guards.default(1, 3, settle=calm),
     ) as handle:
 
         def wants_down() -> bool:
@@ -230,7 +233,7 @@ def test_a_minute_of_silence_scales_nothing_down(
 
         def minute() -> bool:
             seen = handle.status().observation
-            return seen is not None and seen.at > silenced_at + 60
+            return seen is not None and seen.at > max(silenced_at + 60, begun_at + calm + 20)
 
         eventually(minute, "a minute of silence")
         status = handle.status()
