@@ -11,8 +11,8 @@ from penstock.experiment.suites.base import Summary
 from penstock.experiment.suites.gesscale import FIGURES, GROUP, MEASURES, MODELS, SUITE
 
 BASELINES = [policy for policy in FIGURES if policy != "gesscale"]
-# What holds on the first seed, and on average over 60 others. Workers missing are about two minutes per rescale for all, and too close to tell
-# apart; so are the rescales of the two models.
+# What holds on the first seed, and on average over 60 others. Workers missing are about two minutes per rescale for
+# all, and too close to tell apart; so are the rescales of the two models.
 KEPT = [(policy, measure) for policy in BASELINES for measure in ("workers_over", "rescales", "worker_seconds")]
 KEPT.remove(("mdl-nl-unaware", "rescales"))
 
