@@ -27,7 +27,7 @@ from penstock.targets.simulated import load as profile_named
 
 PROFILE = "spark-wordcount"
 LOADS = ("sine", "advertising")
-PEAKS = (0.66, 0.75, 0.83)
+PEAKS = (0.53, 0.66, 0.8)  # the first is `bench spark`: 80 % of what four of the six can do
 WARM_UPS = (18, 40)
 
 

@@ -23,7 +23,7 @@ from penstock.experiment.bench import CASES, Calibration
 from penstock.journal import Journal, Rescale, Sample, Setting, Start, Stop
 
 Output = pytest.CaptureFixture[str]
-CALIBRATION = Calibration(12.0, 6, 6, 12_500.0, 0.02, 5, 10_000.0, "Linux, 2 cores")
+CALIBRATION = Calibration(12.0, 6, 4, 4, 12_500.0, 0.02, 5, 10_000.0, "Linux, 2 cores")
 BEGAN = 1_800_000_000.0
 
 BAD: dict[str, tuple[list[str], *tuple[str, ...]]] = {
@@ -33,6 +33,9 @@ BAD: dict[str, tuple[list[str], *tuple[str, ...]]] = {
     "endless": (["spark", "--minutes", "inf"], "minutes must be from 1 to 1440, got inf"),
     "not a number": (["spark", "--minutes", "few"], "--minutes", "few"),
     "one worker": (["spark", "--max", "1"], "max must be from 2 to 64, got 1"),
+    "no static": (["spark", "--static", "0"], "static must be from 1 to max (6), got 0"),
+    "static above max": (["spark", "--max", "4", "--static", "5"], "static must be from 1 to max (4), got 5"),
+    "static of a paper": (["koper", "--static", "5"], "static must be left out with koper", "got 5"),
     "unknown run": (["spark", "--only", "sine-hpa"], "only must be one of sine-daedalus, ", "got 'sine-hpa'"),
     "nothing to report": (["spark", "--report-only"], "into must have a run of the suite to report on, got "),
     "a file": (["spark", "--into", "letters.txt"], "into must be a new directory or one of a suite, got 'letters.txt'"),
@@ -61,7 +64,7 @@ def fabricate(into: Path, name: str, workers: Callable[[float], int], **summary:
     case = next(case for case in CASES if case.name == name)
     directory = into / name
     directory.mkdir(parents=True)
-    (directory / "experiment.toml").write_text(bench.toml(case, peak=10_000.0, minutes=12.0, most=6))
+    (directory / "experiment.toml").write_text(bench.toml(case, peak=10_000.0, minutes=12.0, most=6, static=4))
     before = 2
     with Journal.open(directory / "journal.jsonl") as journal:
         journal.write(Start(at=BEGAN, policy=Setting("static")))
@@ -85,7 +88,7 @@ def suite(tmp_path: Path) -> Path:
     into = tmp_path / "suite"
     fabricate(into, "sine-daedalus", lambda x: 2 if x < 0.6 else 4)
     fabricate(into, "sine-hpa-80", lambda x: max(2, round(7 * x)))
-    fabricate(into, "sine-static", lambda _: 6)
+    fabricate(into, "sine-static", lambda _: 4)
     fabricate(into, "advertising-daedalus", lambda _: 3)
     (into / "capacity.json").write_text(json.dumps(asdict(CALIBRATION)))
     return into
@@ -98,7 +101,8 @@ def test_report_only_writes_everything(suite: Path, capsys: Output) -> None:
     assert "Not run, or not finished: sine-hpa-85, advertising-hpa-80, sine-hpa-80-of-limit" in " ".join(text.split())
     report = (suite / "report.md").read_text()
     assert "`penstock bench spark --minutes 12 --max 6`" in report
-    assert "6 workers do 12,500 records/s" in report
+    assert "4 workers do 12,500 records/s" in report
+    assert "Static has these 4, all others at most 6." in report
     assert "On sine, daedalus used " in report
     assert "2027-01-15" in report
     for name in ("sine.png", "advertising.png"):
@@ -113,9 +117,10 @@ def test_the_report_as_json(suite: Path, capsys: Output) -> None:
     document = json.loads(printed.out)
     assert document == json.loads((suite / "results.json").read_text())
     by = {(r["load"], r["policy"]): r for r in document["results"]}
-    assert by["sine", "static"]["average_workers"] == 6
+    assert by["sine", "static"]["average_workers"] == 4
     assert by["sine", "static"]["share_of_static"] == 1
     assert by["sine", "daedalus"]["rescales_out"] == 2
+    assert by["advertising", "daedalus"]["share_of_static"] == pytest.approx(3 / 4), "as many as static would have"
     assert document["calibration"]["peak"] == 10_000
     assert document["missing"] == ["sine-hpa-85", "advertising-hpa-80", "sine-hpa-80-of-limit"]
 
@@ -151,11 +156,17 @@ def test_a_suite_of_another_length_is_refused(suite: Path, capsys: Output) -> No
     assert not (suite / "report.md").exists()
 
 
+def test_another_static_is_in_the_command_that_the_report_names(suite: Path) -> None:
+    (suite / "capacity.json").write_text(json.dumps({**asdict(CALIBRATION), "static": 6, "workers": 6}))
+    assert call(["bench", "spark", "--into", str(suite), "--report-only"]) == 0
+    assert "`penstock bench spark --minutes 12 --max 6 --static 6`" in (suite / "report.md").read_text()
+
+
 def test_a_run_that_cannot_start_says_why_in_a_process_of_its_own(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "letters.txt").write_text("Dear John,\n")
-    assert command._apart(command.Task(str(tmp_path), 12.0, 6, None, "calibration", False)) == 2
+    assert command._apart(command.Task(str(tmp_path), 12.0, 6, 4, None, "calibration", False)) == 2
     printed = capfd.readouterr()
     assert printed.err.startswith("penstock: into must be a new directory or one of a suite")
     assert printed.err.count("\n") == 1

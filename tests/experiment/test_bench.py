@@ -15,7 +15,7 @@ from penstock.errors import ConfigError
 from penstock.experiment import bench, spec
 from penstock.experiment.bench import CASES, Calibration, Case
 
-PEAK, MINUTES, MOST = 9876.5, 12.0, 6
+PEAK, MINUTES, MOST, STATIC = 9876.5, 12.0, 6, 4
 NAMES = [
     "sine-daedalus",
     "sine-hpa-80",
@@ -26,11 +26,11 @@ NAMES = [
     "sine-hpa-80-of-limit",
 ]
 KNOWN = [case for case in CASES if bench.POLICIES[case.policy]["name"] in policies.POLICIES]
-CALIBRATION = Calibration(MINUTES, MOST, MOST, PEAK / bench.PEAK, 0.02, 5, PEAK, "a machine")
+CALIBRATION = Calibration(MINUTES, MOST, STATIC, STATIC, PEAK / bench.PEAK, 0.02, 5, PEAK, "a machine")
 
 
 def text(case: Case) -> str:
-    return bench.toml(case, peak=PEAK, minutes=MINUTES, most=MOST)
+    return bench.toml(case, peak=PEAK, minutes=MINUTES, most=MOST, static=STATIC)
 
 
 def raw(case: Case) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Doer:
 
 
 def run(into: Path, doer: Doer, cases: tuple[Case, ...] | None = None, **other: Any) -> int:
-    how: dict[str, Any] = {"minutes": MINUTES, "most": MOST, **other}
+    how: dict[str, Any] = {"minutes": MINUTES, "most": MOST, "static": STATIC, **other}
     return bench.run(tuple(KNOWN) if cases is None else cases, into, do=doer, **how)
 
 
@@ -95,12 +95,17 @@ def test_all_policies_get_the_very_same_load() -> None:
         assert max(made.rate(float(t)) for t in range(721)) <= PEAK
 
 
-def test_only_static_begins_with_all_workers_and_all_else_is_alike() -> None:
+def test_the_most_workers_are_half_as_many_again_as_static_has() -> None:
+    """12 and 18 in the paper; two thirds of any other number."""
+    assert [bench.static_of(most) for most in (18, 12, 6, 4, 2)] == [12, 8, 4, 3, 1]
+
+
+def test_only_static_begins_with_its_workers_and_all_else_is_alike() -> None:
     heads = {}
     for case in CASES:
         document = raw(case)
         assert document.pop("name") == case.name
-        assert document.pop("initial_workers") == (MOST if case.policy == "static" else 2)
+        assert document.pop("initial_workers") == (STATIC if case.policy == "static" else 2)
         del document["policy"], document["workload"]
         heads[case.name] = document
     assert all(
@@ -122,11 +127,11 @@ def test_every_policy_is_as_many_times_faster() -> None:
         }
         wanted |= {"scale_up_stabilisation": 20.0, "scale_down_stabilisation": 20.0, "max_workers": MOST}
         assert {key: hpa[key] for key in wanted} == wanted
-    assert spec.parse(text(Case("sine", "static")), "x").policy().config()["workers"] is None
+    assert spec.parse(text(Case("sine", "static")), "x").policy().config()["workers"] == STATIC
 
 
 def test_every_case_is_an_experiment() -> None:
-    for case, experiment in bench.experiments(KNOWN, peak=PEAK, minutes=MINUTES, most=MOST).items():
+    for case, experiment in bench.experiments(KNOWN, peak=PEAK, minutes=MINUTES, most=MOST, static=STATIC).items():
         assert experiment.peak_of_capacity is None, "the calibration is the suite's, not the run's"
         assert experiment.load.peak() == PEAK
         assert experiment.head.name == case.name
@@ -179,6 +184,7 @@ def test_a_run_is_finished_only_when_it_says_so(tmp_path: Path) -> None:
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "other minutes": ({"minutes": 5.0}, r"minutes must be 12, as '.*' began with, got 5"),
     "other workers": ({"most": 4}, r"max must be 6, as '.*' began with, got 4"),
+    "other static": ({"static": 6}, r"static must be 4, as '.*' began with, got 6"),
 }
 
 
@@ -203,10 +209,10 @@ def test_somebody_s_directory_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_calibration_that_was_stopped_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "calibration").mkdir()
-    assert bench.claim(tmp_path, minutes=MINUTES, most=MOST) is None
+    assert bench.claim(tmp_path, minutes=MINUTES, most=MOST, static=STATIC) is None
     calibrated(tmp_path)
-    assert bench.calibrate(tmp_path, minutes=MINUTES, most=MOST) == CALIBRATION
-    assert CALIBRATION.per_worker == pytest.approx(PEAK / 0.8 / 6)
+    assert bench.calibrate(tmp_path, minutes=MINUTES, most=MOST, static=STATIC) == CALIBRATION
+    assert CALIBRATION.per_worker == pytest.approx(PEAK / 0.8 / 4)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"minutes": 12}'])

@@ -83,9 +83,9 @@ def test_the_numbers_of_a_run() -> None:
         *(seen(t, 4, None) for t in range(96, 100)),
         Rescale(at=BEGAN + 100, before=4, after=3, outcome="done", sentence="asked"),
     ]
-    (result,) = collect([Ran("sine", "hpa-80", records, summary(failed_tasks=2))])
+    (result,) = collect([Ran("sine", "hpa-80", records, summary(failed_tasks=2))], 4)
     assert (result.duration, result.worker_seconds, result.average_workers) == (100, 2 * 90 + 4 * 10, 2.2)
-    assert result.share_of_static == pytest.approx(2.2 / 6), "no static run: against the most workers all the time"
+    assert result.share_of_static == pytest.approx(2.2 / 4), "no static run: against its workers all the time"
     assert result.latency_average == pytest.approx((90 * 1.0 + 6 * 3.0) / 96)
     assert (result.latency_p50, result.latency_p95, result.latency_p99) == (1.0, 3.0, 3.0)
     assert result.latency_known == pytest.approx(0.96)
@@ -103,7 +103,7 @@ def test_a_pause_is_neither_cost_nor_time() -> None:
         *(seen(later + t, 4, 2.0) for t in range(50)),
         stop(BEGAN + later + 50),
     ]
-    (result,) = collect([Ran("sine", "hpa-80", records, summary())])
+    (result,) = collect([Ran("sine", "hpa-80", records, summary())], 4)
     assert (result.duration, result.worker_seconds, result.pauses) == (100, 2 * 50 + 4 * 50, 1)
     assert result.latency_average == pytest.approx(1.5)
     assert [look.t for look in looks(records)] == list(range(100))
@@ -123,7 +123,7 @@ def test_latency_is_weighted_by_time() -> None:
 @pytest.mark.parametrize("latency", [None, 2.0])
 def test_what_was_never_known_stays_unknown(latency: float | None) -> None:
     records: list[Record] = [start(), *(seen(t, None, latency) for t in range(9)), stop(BEGAN + 9)]
-    (result,) = collect([Ran("sine", "hpa-80", records, summary())])
+    (result,) = collect([Ran("sine", "hpa-80", records, summary())], 4)
     assert (result.worker_seconds, result.average_workers, result.share_of_static) == (None, None, None)
     assert (result.latency_average, result.latency_known) == (latency, 0.0 if latency is None else 1.0)
     assert "unknown" in page([result])
@@ -131,7 +131,7 @@ def test_what_was_never_known_stays_unknown(latency: float | None) -> None:
 
 def test_a_journal_without_observations_is_said() -> None:
     with pytest.raises(ConfigError, match="journal must have at least one observation, got none in sine-hpa-80"):
-        collect([Ran("sine", "hpa-80", [start()], summary())])
+        collect([Ran("sine", "hpa-80", [start()], summary())], 4)
 
 
 def four() -> tuple[Result, ...]:
@@ -141,14 +141,15 @@ def four() -> tuple[Result, ...]:
             Ran("sine", "hpa-80", steady(5, 2.5), summary()),
             Ran("sine", "static", steady(6, 1.0, seconds=110), summary()),
             Ran("advertising", "daedalus", steady(2, 2.0), summary()),
-        ]
+        ],
+        static_workers=4,
     )
 
 
 def test_shares_and_ratios() -> None:
     found = four()
     shares = [r.share_of_static for r in found]
-    assert shares == pytest.approx([300 / 660, 500 / 660, 1.0, 2 / 6]), "of the static run where there is one"
+    assert shares == pytest.approx([300 / 660, 500 / 660, 1.0, 2 / 4]), "of the static run where there is one"
     ratio = {(r.load, r.policy): r for r in ratios(found)}
     assert set(ratio) == {("sine", "daedalus"), ("sine", "static")}, "advertising has no hpa-80 here"
     assert ratio["sine", "daedalus"].cost == pytest.approx(0.6)
@@ -181,7 +182,7 @@ def test_the_page_says_it_in_words() -> None:
     assert "| daedalus | 3.00 | 300 | 45 % | 2.00 s | 2.00 s | 2.00 s | 2.00 s | 100 % | 0 / 0 | 5,000 | 0 |" in text
     assert "Not run, or not finished: advertising-hpa-80." in text
     assert "- `penstock bench spark`\n- Run from 2027-01-15 08:00 to 2027-01-15 08:01 UTC.\n- 2 cores." in text
-    assert "on advertising, where there is none, against the most workers" in text
+    assert "on advertising, where there is none, against its workers" in text
     widths = [len(line.split("|")) for line in text.splitlines() if line.startswith("| policy") or "3.00" in line[:20]]
     assert len(set(widths)) == 1
 
@@ -191,12 +192,12 @@ def test_what_is_wrong_is_bold() -> None:
         Ran("sine", "hpa-80", steady(5, 2.5), summary(equal=False, lost=7)),
         Ran("sine", "static", steady(6, 2.5), summary(finished=False, failed_tasks=3)),
     ]
-    text = page(collect(runs))
+    text = page(collect(runs, 4))
     assert "**sine-hpa-80: the recount is not equal: 7 records are missing**" in text
     assert "| **5,000 ≠ 4,993** |" in text
     assert "**sine-static: the load was not worked off in time.**" in text
     assert "| **3** |" in text
-    assert [r.sound for r in collect(runs)] == [False, False]
+    assert [r.sound for r in collect(runs, 4)] == [False, False]
 
 
 def test_csv_and_json() -> None:
@@ -234,7 +235,7 @@ PICTURES: dict[str, Sequence[Ran]] = {
 def test_a_picture_of_the_right_size(name: str, tmp_path: Path) -> None:
     path = tmp_path / "sine.png"
     planned = [(t, 5000 * (0.55 - 0.45 * sin(pi / 2 + 4 * pi * t / 720))) for t in range(0, 721, 4)]
-    draw(PICTURES[name], path, title=name, planned=planned, capacity=6250)
+    draw(PICTURES[name], path, title=name, static=4, planned=planned, capacity=6250)
     head = path.read_bytes()[:24]
     assert head.startswith(b"\x89PNG\r\n\x1a\n")
     assert struct.unpack(">II", head[16:24]) == (WIDTH, HEIGHT)
@@ -242,11 +243,11 @@ def test_a_picture_of_the_right_size(name: str, tmp_path: Path) -> None:
 
 def test_nothing_or_nowhere_to_draw_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="runs must be at least one to draw, got none"):
-        draw([], tmp_path / "x.png", title="")
+        draw([], tmp_path / "x.png", title="", static=4)
     with pytest.raises(
         ConfigError, match=r"picture must be a file that can be written, got '.*nowhere/x\.png': No such"
     ):
-        draw(RUNS[:1], tmp_path / "nowhere" / "x.png", title="")
+        draw(RUNS[:1], tmp_path / "nowhere" / "x.png", title="", static=4)
 
 
 def test_no_two_policies_look_alike() -> None:

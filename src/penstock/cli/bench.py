@@ -49,6 +49,7 @@ class Asked:
     into: Path | None
     minutes: float | None
     most: int | None
+    static: int | None
     only: tuple[str, ...]
     report_only: bool
     as_json: bool
@@ -63,6 +64,7 @@ class Task:
     into: str
     minutes: float
     most: int
+    static: int
     case: str | None
     title: str
     as_json: bool
@@ -75,6 +77,10 @@ def bench(
     into: Annotated[Path | None, Parameter(help="Directory of the suite. Default: runs/bench-SUITE.")] = None,
     minutes: Annotated[float | None, Parameter(help="spark: length of each run's load. Default: 12.")] = None,
     most: Annotated[int | None, Parameter(name="--max", help="spark: the most workers. Default: 6.")] = None,
+    static: Annotated[
+        int | None,
+        Parameter(help="spark: workers of the static run, which no load exceeds. Default: two thirds of --max."),
+    ] = None,
     only: Annotated[
         tuple[str, ...],
         Parameter(negative=(), show_default=False, help="A run (sine-hpa-80) or load (q1); may be repeated."),
@@ -88,9 +94,9 @@ def bench(
 ) -> int:
     """Run a suite of experiments one after the other, and report on them.
 
-    spark: word count on a real Spark cluster under Daedalus, HPA at 80 and 85 % and a static maximum, on a sine; and
-    under the first two on an advertising day. About an hour and a half. Stopped or crashed, the same command with the
-    same --into keeps what has finished and goes on with the rest.
+    spark: word count on a real Spark cluster under Daedalus, HPA at 80 and 85 % and a static number of workers, on a
+    sine; and under the first two on an advertising day. About an hour and a half. Stopped or crashed, the same command
+    with the same --into keeps what has finished and goes on with the rest.
 
     daedalus, ds2, gesscale, koper, phoebe: these papers' experiments on the simulator, measured beside published, in a
     minute or so; what a paper ran and Penstock does not have yet is listed as missing. See docs/benchmarks.md.
@@ -104,7 +110,7 @@ def bench(
     if suite not in SUITES:
         raise ConfigError(f"suite must be one of {', '.join(SUITES)}, got {suite!r}")
     place = Place(on, master, processes)
-    return SUITES[suite](Asked(into, minutes, most, only, report_only, as_json, seeds, place))
+    return SUITES[suite](Asked(into, minutes, most, static, only, report_only, as_json, seeds, place))
 
 
 def _spark(asked: Asked) -> int:
@@ -115,15 +121,17 @@ def _spark(asked: Asked) -> int:
     most = spark_suite.MOST if asked.most is None else asked.most
     check(math.isfinite(minutes) and 1 <= minutes <= 1440, "minutes", "be from 1 to 1440", minutes)
     check(2 <= most <= 64, "max", "be from 2 to 64", most)
+    static = spark_suite.static_of(most) if asked.static is None else asked.static
+    check(1 <= static <= most, "static", f"be from 1 to max ({most})", static)
     cases = spark_suite.choose(asked.only)
     console = progress_console(asked.as_json)
     code = 0
     if not asked.report_only:
 
         def do(case: Case | None, title: str) -> int:
-            return _apart(Task(str(into), minutes, most, case.name if case else None, title, asked.as_json))
+            return _apart(Task(str(into), minutes, most, static, case.name if case else None, title, asked.as_json))
 
-        code = spark_suite.run(cases, into, minutes=minutes, most=most, do=do, tell=console.print)
+        code = spark_suite.run(cases, into, minutes=minutes, most=most, static=static, do=do, tell=console.print)
     calibration = spark_suite.recall(into)
     done = [] if calibration is None else _ran(into)
     if calibration is None or not done:
@@ -145,7 +153,7 @@ def _paper(name: str) -> Callable[[Asked], int]:
         from penstock.cli.simulate import suite
         from penstock.experiment.suites import SUITES as PAPERS
 
-        for field_name, value in (("minutes", asked.minutes), ("max", asked.most)):
+        for field_name, value in (("minutes", asked.minutes), ("max", asked.most), ("static", asked.static)):
             if value is not None:
                 raise ConfigError(f"{field_name} must be left out with {name}, where the paper sets it, got {value:g}")
         check(not asked.report_only, "report-only", "be left out with a simulation, which is quick to repeat", True)
@@ -229,13 +237,18 @@ def _end_with_owner() -> None:
 
 def _calibrate(task: Task) -> None:
     with View(progress_console(task.as_json), task.title, task.most) as view, stoppable() as stop:
-        spark_suite.calibrate(Path(task.into), minutes=task.minutes, most=task.most, tell=view.tell, stop=stop)
+        spark_suite.calibrate(
+            Path(task.into), minutes=task.minutes, most=task.most, static=task.static, tell=view.tell, stop=stop
+        )
 
 
 def _case(task: Task, name: str) -> None:
     into = Path(task.into)
-    calibration = spark_suite.calibrate(into, minutes=task.minutes, most=task.most)
-    text = spark_suite.toml(spark_suite.choose((name,))[0], peak=calibration.peak, minutes=task.minutes, most=task.most)
+    calibration = spark_suite.calibrate(into, minutes=task.minutes, most=task.most, static=task.static)
+    (case,) = spark_suite.choose((name,))
+    text = spark_suite.toml(
+        case, peak=calibration.peak, minutes=task.minutes, most=task.most, static=calibration.workers
+    )
     summary = into / name / "summary.json"
     failed_before = json.loads(summary.read_text())["failed_tasks"] if summary.exists() else 0
     with stoppable() as stop:
@@ -282,11 +295,14 @@ def _report(into: Path, calibration: Calibration, runs: Sequence[Ran]) -> tuple[
             into / pictures[load],
             title=f"Word count on Spark, {load} load",
             planned=[(t, planned.rate(t)) for t in grid],
+            static=calibration.workers,
             capacity=calibration.rate,
         )
-    found = results.collect(runs)
+    found = results.collect(runs, calibration.workers)
     checks = results.judge(found, results.Goal())
     command = f"penstock bench spark --minutes {calibration.minutes:g} --max {calibration.max_workers}"
+    if calibration.static != spark_suite.static_of(calibration.max_workers):
+        command += f" --static {calibration.static}"
     missing = [case.name for case in spark_suite.CASES if case.name not in {run.name for run in runs}]
     page = markdown.page(
         found,
@@ -318,7 +334,8 @@ def _setting(calibration: Calibration) -> list[str]:
     return [
         f"{c.machine}.",
         f"Measured first: {c.workers} workers do {c.rate:,.0f} records/s (± {100 * c.spread:.0f} % over {c.batches} "
-        f"batches). Every load lasts {c.minutes:g} minutes and peaks at {peak} of that, {c.peak:,.0f} records/s.",
+        f"batches). Every load lasts {c.minutes:g} minutes and peaks at {peak} of that, {c.peak:,.0f} records/s. "
+        f"Static has these {c.workers}, all others at most {c.max_workers}.",
         f"Every policy's seconds are divided by {scale:g}: Daedalus decides every {60 / scale:g} s instead of 60, HPA "
         f"every {15 / scale:g} s instead of 15 and with windows of {300 / scale:g} s instead of 300, both ways.",
     ]

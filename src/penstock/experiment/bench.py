@@ -1,8 +1,8 @@
 """The suite on the real cluster: the same job and the same loads under one policy after another.
 
-As Daedalus was evaluated (ICPE 2024, sec. 4.2 to 4.5): what the most workers can do is measured first, once, and every
-load's peak is set below it; each policy then gets the very same load. Six hours there are minutes here, so all policies
-have their seconds divided by one number, TIME_SCALE.
+As Daedalus was evaluated (ICPE 2024, sec. 4.2 to 4.5): what the static deployment can do is measured first, once, and
+every load's peak is set below it; each policy then gets the very same load, and may have half as many workers more than
+static. Six hours there are minutes here, so all policies have their seconds divided by one number, TIME_SCALE.
 
 A suite lives in a directory: `capacity.json` and one directory per run. Begun again there, it keeps what has finished
 and goes on with the rest.
@@ -28,9 +28,10 @@ from penstock.workloads import Load
 
 TIME_SCALE = 15.0  # how many times faster than in the paper every policy's clock runs; the load is compressed 30 times
 REQUEST = 0.5  # of a worker's limit: what HPA's percentages are of in the paper's Flink deployment
-PEAK = 0.8  # of what the most workers can do: "scaled so that the maximum … is less than this throughput", sec. 4.2
+PEAK = 0.8  # of what static can do: "scaled so that the maximum … is less than this throughput", sec. 4.2
 MINUTES = 12.0
 MOST = 6
+STATIC = 12 / 18  # of the most workers: static has 12 in sec. 4.3.1, and an autoscaler may have 18
 FIRST_WORKERS = 2  # for all but static
 CALIBRATION_SECONDS = 45.0
 CALIBRATION_BATCHES = 5
@@ -98,13 +99,14 @@ POLICIES: dict[str, Table] = {
 class Calibration:
     """What all runs of a suite share, so that a resumed one cannot differ from those before.
 
-    minutes, max_workers: as asked for; workers: how many of them the cluster has room for.
+    minutes, max_workers, static: as asked for; workers: those of static that the cluster has room for.
     rate: records/s that these could do, from `batches` batches with this `spread`; peak: records/s of every load.
     machine: where it was measured.
     """
 
     minutes: float
     max_workers: int
+    static: int
     workers: int
     rate: float
     spread: float
@@ -127,15 +129,20 @@ def choose(only: Iterable[str] = ()) -> tuple[Case, ...]:
     return tuple(case for case in CASES if not names or case.name in names)
 
 
-def toml(case: Case, *, peak: float, minutes: float, most: int) -> str:
+def static_of(most: int) -> int:
+    """How many workers static has, where so many are the most: as many as the paper's, in proportion."""
+    return max(1, round(STATIC * most))
+
+
+def toml(case: Case, *, peak: float, minutes: float, most: int, static: int) -> str:
     """The experiment of a case, as a file that `penstock run` also takes.
 
-    >>> print(toml(Case("sine", "static"), peak=9000, minutes=12, most=6).split("[guards]")[0].strip())
+    >>> print(toml(Case("sine", "static"), peak=9000, minutes=12, most=6, static=4).split("[guards]")[0].strip())
     name = "sine-static"
     job = "wordcount"
     min_workers = 1
     max_workers = 6
-    initial_workers = 6
+    initial_workers = 4
     <BLANKLINE>
     [workload]
     kind = "sine"
@@ -147,9 +154,12 @@ def toml(case: Case, *, peak: float, minutes: float, most: int) -> str:
     <BLANKLINE>
     [policy]
     name = "static"
+    workers = 4
     """
-    first = most if case.policy == "static" else min(FIRST_WORKERS, most)
-    return _text(case.name, most, first, _shape(case.load, peak, minutes), POLICIES[case.policy])
+    still = case.policy == "static"
+    policy = {**POLICIES[case.policy], **({"workers": static} if still else {})}
+    first = static if still else min(FIRST_WORKERS, most)
+    return _text(case.name, most, first, _shape(case.load, peak, minutes), policy)
 
 
 def load(name: str, *, peak: float, minutes: float) -> Load:
@@ -177,9 +187,11 @@ def _lines(table: Table) -> str:
     return "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())  # JSON's scalars are TOML's
 
 
-def experiments(cases: Iterable[Case], *, peak: float, minutes: float, most: int) -> dict[Case, spec.Experiment]:
+def experiments(
+    cases: Iterable[Case], *, peak: float, minutes: float, most: int, static: int
+) -> dict[Case, spec.Experiment]:
     """The cases, checked: what is wrong with one is said before anything starts."""
-    return {c: spec.parse(toml(c, peak=peak, minutes=minutes, most=most), c.name) for c in cases}
+    return {c: spec.parse(toml(c, peak=peak, minutes=minutes, most=most, static=static), c.name) for c in cases}
 
 
 def finished(directory: Path, experiment: spec.Experiment) -> bool:
@@ -208,14 +220,18 @@ def recall(into: Path) -> Calibration | None:
         raise ConfigError(f"into must have the capacity.json of a suite, got {str(path)!r}, which is none") from None
 
 
-def claim(into: Path, *, minutes: float, most: int) -> Calibration | None:
+def claim(into: Path, *, minutes: float, most: int, static: int) -> Calibration | None:
     """The calibration of the suite in this directory, None where there is to be one; ConfigError for anything else."""
     known = recall(into)
     if known is None:
         if into.exists() and (not into.is_dir() or any(path.name not in OWN for path in into.iterdir())):
             raise ConfigError(f"into must be a new directory or one of a suite, got {str(into)!r}")
         return None
-    for field, before, now in (("minutes", known.minutes, minutes), ("max", known.max_workers, most)):
+    for field, before, now in (
+        ("minutes", known.minutes, minutes),
+        ("max", known.max_workers, most),
+        ("static", known.static, static),
+    ):
         if before != now:
             raise ConfigError(f"{field} must be {before:g}, as {str(into)!r} began with, got {now:g}")
     return known
@@ -226,26 +242,27 @@ def calibrate(
     *,
     minutes: float,
     most: int,
+    static: int,
     tell: Callable[[str], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Calibration:
-    """What the most workers can do under the settings of a run; measured once, and kept with the suite."""
-    known = claim(into, minutes=minutes, most=most)
+    """What static's workers can do under the settings of a run; measured once, and kept with the suite."""
+    known = claim(into, minutes=minutes, most=most, static=static)
     if known is not None:
         return known
     directory = into / "calibration"
     shutil.rmtree(directory, ignore_errors=True)  # of one that was stopped
-    text = _text("calibration", most, most, {"kind": "constant", "level": 0}, POLICIES["static"])
-    with Pipeline(spec.parse(text, "calibration"), directory, workers=most, tell=tell) as pipeline:
+    text = _text("calibration", most, static, {"kind": "constant", "level": 0}, POLICIES["static"])
+    with Pipeline(spec.parse(text, "calibration"), directory, workers=static, tell=tell) as pipeline:
         tell("warming up: the first batches load and compile")
         pipeline.warm_up(stop)
-        workers = pipeline.cluster.max_workers
+        workers = min(static, pipeline.cluster.max_workers)
         tell(f"calibrating: how much can {workers} workers do here?")
         found = capacity.measure(pipeline, workers, batches=CALIBRATION_BATCHES, seconds=CALIBRATION_SECONDS, stop=stop)
         bounded = pipeline.cluster.groups is not None
     shutil.rmtree(directory, ignore_errors=True)
     calibration = Calibration(
-        minutes, most, workers, found.rate, found.spread, found.batches, PEAK * found.rate, _machine(bounded)
+        minutes, most, static, workers, found.rate, found.spread, found.batches, PEAK * found.rate, _machine(bounded)
     )
     partial = into / "capacity.json.partial"
     partial.write_text(json.dumps(asdict(calibration), indent=2))
@@ -260,6 +277,7 @@ def run(
     *,
     minutes: float,
     most: int,
+    static: int,
     do: Callable[[Case | None, str], int],
     tell: Callable[[str], None] = lambda _: None,
 ) -> int:
@@ -267,14 +285,14 @@ def run(
 
     do: runs a case, or calibrates without one, under a title; the first that is not 0 ends the suite and is returned.
     """
-    calibration = claim(into, minutes=minutes, most=most)
+    calibration = claim(into, minutes=minutes, most=most, static=static)
     # What is wrong with any case is said now: before the calibration the peak is not known, but all else is.
-    peak = 1.0 if calibration is None else calibration.peak
-    for case, experiment in experiments(cases, peak=peak, minutes=minutes, most=most).items():
+    peak, room = (1.0, static) if calibration is None else (calibration.peak, calibration.workers)
+    for case, experiment in experiments(cases, peak=peak, minutes=minutes, most=most, static=room).items():
         finished(into / case.name, experiment)
     into.mkdir(parents=True, exist_ok=True)
     if calibration is None:
-        title = f"calibration: {most} workers, saturated, for all runs alike"
+        title = f"calibration: {static} workers, saturated, for all runs alike"
         tell(title)
         if code := do(None, title):
             return code
@@ -282,7 +300,7 @@ def run(
         if calibration is None:
             raise Unavailable(f"the calibration ended without a result in {str(into)!r}")
     tell(f"the peak of every load is {calibration.peak:,.0f} of {calibration.rate:,.0f} records/s")
-    checked = experiments(cases, peak=calibration.peak, minutes=minutes, most=most)
+    checked = experiments(cases, peak=calibration.peak, minutes=minutes, most=most, static=calibration.workers)
     for place, case in enumerate(cases, 1):
         title = f"run {place} of {len(cases)}: {case.policy} on {case.load}"
         if finished(into / case.name, checked[case]):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 WARM_BATCHES = 3
-WARM_RECORDS = 2_000
+WARM_RECORDS = 20_000  # enough for what handles records to be compiled, not only what handles batches
 WARM_PATIENCE = 300.0
 STOP_PATIENCE = 30.0
 

@@ -15,8 +15,8 @@ Deviations from the paper, each because it was measured to matter:
   compiles. Of a scale-out that has not run for a while its skew is kept, how much of what its workers could do they
   did: that lasts as long as keys hash alike. The cost of a record, which may change, is always today's.
 - A micro-batch engine that falls behind makes larger batches, and fewer. What a batch costs besides its records, which
-  at an even pace looks like idle CPU, then counts less. Capacity is what can be done like that; and while batches are
-  as large as they may be, what they do is no estimate but a measurement, and comes first.
+  at an even pace looks like idle CPU, then counts less (penstock.models.overhead). Capacity is what can be done like
+  that; and while batches are as large as they may be, what they do is no estimate but a measurement, and comes first.
 - What is said of a scale-out before a rescale is compared with what is found there, and what can be relied on is less
   by as much as such words were off. A job that splits unevenly at some scale-outs gets more reserve than one that
   scales as foreseen.
@@ -30,6 +30,7 @@ from math import inf, pow
 from typing import Literal
 
 from penstock.core import Batch, Worker
+from penstock.models.overhead import Overhead
 from penstock.models.welford import Moments, Paired
 
 FEWEST = 4  # samples below which a worker's own line says nothing
@@ -45,6 +46,7 @@ USUAL_MISS = 0.05  # as a share: how far off predictions are until some were see
 LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
 MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
 FULL = 0.98  # of a batch's limit: partitions are not equally full
+LARGE = 0.5  # of a batch's limit: with such batches in a row, one after the other, a job is at its limit as well
 BUSY = 0.9  # of the time from one batch to the next, spent in it: else a trigger was waited for, not work
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
@@ -56,12 +58,14 @@ class Pace:
 
     records: of the whole batch, where it was as large as it may be and the next followed at once; None: there was
         room or time for more.
+    large: it was at least half as large as it may be, and the next followed at once.
     workers: how many did it.
     """
 
     interval: float
     limit: float
     records: float | None = None
+    large: bool = False
     workers: int | None = field(default=None, compare=False)
 
     @classmethod
@@ -70,8 +74,10 @@ class Pace:
         if before is None or now is None or now.number != before.number + 1 or not (workers and now.limit):
             return None
         interval = now.ended_at - before.ended_at
-        full = now.records >= FULL * now.limit and now.seconds >= BUSY * interval
-        return cls(interval, now.limit / workers, now.records if full else None, workers) if interval > 0 else None
+        if interval <= 0:
+            return None
+        size = now.records / now.limit if now.seconds >= BUSY * interval else 0.0
+        return cls(interval, now.limit / workers, now.records if size >= FULL else None, size >= LARGE, workers)
 
     @property
     def full(self) -> float | None:
@@ -94,12 +100,16 @@ class Line:
     def rate(self, cpu: float) -> float:
         return max(0.0, (cpu - self.idle) / self.cost)
 
-    def full(self, cpu: float, pace: Pace | None) -> float:
-        """The same with more waiting than one batch may have: all batches are as large as they can be."""
+    def full(self, cpu: float, pace: Pace | None, of_batches: float = 1.0) -> float:
+        """The same with more waiting than one batch may have: all batches are as large as they can be.
+
+        of_batches: the share of idle CPU that is of batches, and not of time.
+        """
         steady = self.rate(cpu)
         if pace is None or self.idle <= 0 or steady * pace.interval >= pace.limit:
             return steady
-        return cpu / (self.cost + self.idle * pace.interval / pace.limit)
+        batches = of_batches * self.idle
+        return max(0.0, cpu - self.idle + batches) / (self.cost + batches * pace.interval / pace.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +186,11 @@ class Capacity:
     _part: frozenset[str] = frozenset()  # those that were seen since, where they were not all
     _streaks: dict[str, int] = field(default_factory=dict)
     _interval: Moments = field(default_factory=Moments)
+    _overhead: Overhead = field(default_factory=Overhead)
     _limit: float | None = None  # records of one batch for each worker
     _done: Moments = field(default_factory=Moments)  # records/s of each, in batches as large as may be …
     _done_by: int | None = None  # … of so many workers
-    _in_a_row: int = 0  # full batches
+    _in_a_row: int = 0  # large batches
 
     def learn(
         self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False, pace: Pace | None = None
@@ -202,9 +213,13 @@ class Capacity:
         for moments in (self._full, self._interval):
             if moments.weight > 0:
                 moments.fade(_faded(passed, self.half_life))
+        self._overhead.fade(_faded(passed, self.half_life))
         if pace is not None:
             self._interval.add(pace.interval)
             self._limit = pace.limit
+            if whole:
+                mean_cpu, mean_rate = (sum(values) / len(pairs) for values in list(zip(*pairs, strict=True))[1:])
+                self._overhead.add(mean_cpu, mean_rate, pace.interval)
         self._measure(pace, whole)
         for name, cpu, rate in pairs:
             self._follow(name, cpu, rate)
@@ -251,7 +266,7 @@ class Capacity:
 
         While some are too young for that, such batches still tell at which CPU the others can do no more.
         """
-        self._in_a_row = self._in_a_row + 1 if pace is not None and pace.full is not None else 0
+        self._in_a_row = self._in_a_row + 1 if pace is not None and (pace.large or pace.full is not None) else 0
         if pace is None:
             return
         if pace.workers != self._done_by:
@@ -343,7 +358,8 @@ class Capacity:
         if min(sum(rates), even) <= 0:
             return None
         pace = self._pace()
-        gain = sum(line.full(self.ceiling, pace) for line in lines.values()) / even
+        share = 1.0 if pace is None else self._overhead.of_batches(pooled.idle, pace.interval)
+        gain = sum(line.full(self.ceiling, pace, share) for line in lines.values()) / even
         return Current(len(members), sum(rates) * scale, even * scale, gain)
 
     def _pace(self) -> Pace | None:
@@ -367,6 +383,7 @@ class Capacity:
         self._streaks[name] = streak
         if abs(streak) >= STREAK:
             pairs.fade(0.5)
+            self._overhead.fade(0.5)
 
     def _pooled(self) -> Line | None:
         """All workers together, those that left as well: what one has not seen yet, another has."""

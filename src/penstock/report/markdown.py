@@ -125,7 +125,7 @@ def _legend(results: Sequence[Result]) -> str:
     unrun = [load for load, group in _by_load(results) if all(r.policy != STATIC for r in group)]
     static = "*Of static* is against the worker-seconds of the static run on the same load"
     if unrun:
-        static += f"; on {', '.join(unrun)}, where there is none, against the most workers for as long as the run took"
+        static += f"; on {', '.join(unrun)}, where there is none, against its workers for as long as the run took"
     return (
         "Every run counts from its first observation to its last, draining included; nothing is left out. *Latency* is "
         "the 95th percentile from event to result as observed, weighted by time: its average, and what it did not "

@@ -33,12 +33,14 @@ def draw(
     path: Path | str,
     *,
     title: str,
+    static: int,
     planned: Sequence[tuple[float, float]] = (),
     capacity: float | None = None,
 ) -> None:
     """Draw the runs on one load into a PNG file.
 
-    planned: the load as it was asked for, in seconds and records/s; capacity: records/s that the most workers can do.
+    planned: the load as it was asked for, in seconds and records/s.
+    static: workers that resource use is a share of, where no run is static; capacity: records/s that they can do.
     """
     if not runs:
         raise ConfigError("runs must be at least one to draw, got none")
@@ -47,10 +49,10 @@ def draw(
     (load, workers), (latency, resources) = figure.subplots(2, 2)
     seen = {run.policy: looks(run.records) for run in runs}
     end = max((_minutes(look.t + look.span.seconds) for line in seen.values() for look in line), default=1.0) or 1.0
-    _load(load, seen, planned, capacity, end)
+    _load(load, seen, planned, None if capacity is None else (capacity, f"what {static} workers can do"), end)
     _workers(workers, seen, max(int(run.summary["max_workers"]) for run in runs), end)
     _latency(latency, runs)
-    _resources(resources, runs)
+    _resources(resources, runs, static)
     for axes in figure.axes:
         axes.grid(color="#EEEEEE", linewidth=0.6, zorder=0)
         axes.set_axisbelow(True)
@@ -71,7 +73,7 @@ def _load(
     axes: Axes,
     seen: dict[str, list[Look]],
     planned: Sequence[tuple[float, float]],
-    capacity: float | None,
+    capacity: tuple[float, str] | None,
     end: float,
 ) -> None:
     _name(axes, "a  load", "load (records/s)")
@@ -83,8 +85,8 @@ def _load(
         minutes, rates = [_minutes(t) for t, _ in planned], [rate for _, rate in planned]
         notes += axes.plot(minutes, rates, color=BLACK, linewidth=1.8, linestyle=":", zorder=3, label="as planned")
     if capacity is not None:
-        label = "what the most workers can do"
-        notes.append(axes.axhline(capacity, color="#777777", linewidth=1, linestyle="-.", label=label))
+        level, label = capacity
+        notes.append(axes.axhline(level, color="#777777", linewidth=1, linestyle="-.", label=label))
     if notes:
         axes.legend(handles=notes, loc="lower right", bbox_to_anchor=(1, 0.98), ncols=2, frameon=False, fontsize=8)
     axes.set_ylim(bottom=0)
@@ -140,15 +142,15 @@ def _latency(axes: Axes, runs: Sequence[Ran]) -> None:
     axes.set_xlabel("p95 latency from event to result (s)")
 
 
-def _resources(axes: Axes, runs: Sequence[Ran]) -> None:
+def _resources(axes: Axes, runs: Sequence[Ran], static: int) -> None:
     _name(axes, "d  resource use", "worker-seconds, share of static")
-    results = collect(runs)
+    results = collect(runs, static)
     for place, r in enumerate(results):
         share = r.share_of_static
         axes.bar(place, 0.0 if share is None else share, width=0.62, color=style(r.policy).colour, zorder=2)
         text = "not known" if share is None else f"{share:.0%}".replace("%", " %")
         axes.annotate(text, (place, share or 0.0), (0, 3), textcoords="offset points", ha="center")
-    label = "static" if any(r.policy == STATIC for r in results) else "always the most workers"
+    label = "static" if any(r.policy == STATIC for r in results) else f"always {static} workers"
     axes.axhline(1, color="#777777", linewidth=1, linestyle="--", zorder=1)
     axes.annotate(label, (len(results) - 0.45, 1), (0, 3), textcoords="offset points", ha="right", fontsize=8)
     axes.set_xticks(range(len(results)), [r.policy for r in results])

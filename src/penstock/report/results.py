@@ -51,7 +51,7 @@ class Result:
 
     began, ended: seconds since the epoch; pauses: how often it was stopped and went on.
     worker_seconds: the cost; share_of_static: the same against the static run on this load or, without one, against
-    max_workers for as long as this run took.
+    its workers for as long as this run took.
     latency_average, latency_p50, latency_p95, latency_p99: of the observed p95, weighted by time; latency_known: the
     share of the duration in which there was one.
     """
@@ -151,13 +151,13 @@ def latencies(records: Sequence[Record]) -> list[tuple[float, float]]:
     return steps
 
 
-def collect(runs: Iterable[Ran]) -> tuple[Result, ...]:
-    """The results of runs, each with its share of the static run on the same load."""
+def collect(runs: Iterable[Ran], static_workers: int) -> tuple[Result, ...]:
+    """The results of runs, each with its share of the static run on the same load, or of so many workers throughout."""
     results = [_result(run) for run in runs]
     static = {r.load: r.worker_seconds for r in results if r.policy == STATIC}
     shared = []
     for r in results:
-        whole = static.get(r.load) or r.max_workers * r.duration
+        whole = static.get(r.load) or static_workers * r.duration
         share = r.worker_seconds / whole if r.worker_seconds is not None and whole else None
         shared.append(replace(r, share_of_static=share))
     return tuple(shared)

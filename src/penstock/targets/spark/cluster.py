@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 START_TIMEOUT = 120.0
-WARM_UP = 12.0  # CPU seconds a new executor may use unbounded: starting and compiling under a small quota takes minutes
+WARM_UP = 30.0  # CPU seconds a new executor may use unbounded: starting and compiling under a small quota takes minutes
 
 # Small heaps with the plainest collector and compiler: about 240 MB each, so that a dozen fit on a laptop.
 EXECUTOR_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:ReservedCodeCacheSize=64m"
@@ -226,10 +226,10 @@ done
 if [ -n "$id" ]; then
   cpu={quote(str(groups.cpu))}/$app-$id usage={quote(str(groups.usage))}/$app-$id
   mkdir -p $cpu $usage && {period}
-  # Starting is on the house: the bound holds from the moment that the credit is used up, or after 30 s.
+  # Starting is on the house: the bound holds from the moment that the credit is used up, or after a minute.
   (
     tries=0
-    while [ $tries -lt 120 ] && [ -d $cpu ] && [ "$({usage})" -lt {credit} ]; do sleep 0.25; tries=$((tries + 1)); done
+    while [ $tries -lt 240 ] && [ -d $cpu ] && [ "$({usage})" -lt {credit} ]; do sleep 0.25; tries=$((tries + 1)); done
     echo "{groups.limit_text(cpu)}" > $cpu/{limit}
   ) </dev/null >/dev/null 2>&1 &
   echo $$ > $cpu/cgroup.procs
