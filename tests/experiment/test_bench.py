@@ -109,7 +109,14 @@ def test_only_static_begins_with_its_workers_and_all_else_is_alike() -> None:
         del document["policy"], document["workload"]
         heads[case.name] = document
     assert all(
-        head == {"job": "wordcount", "min_workers": 1, "max_workers": MOST, "guards": {"settle": 10}}
+        head
+        == {
+            "job": "wordcount",
+            "min_workers": 1,
+            "max_workers": MOST,
+            "stream": {"warm_up": 12},
+            "guards": {"settle": 10},
+        }
         for head in heads.values()
     )
 

@@ -33,6 +33,7 @@ MINUTES = 12.0
 MOST = 6
 STATIC = 12 / 18  # of the most workers: static has 12 in sec. 4.3.1, and an autoscaler may have 18
 FIRST_WORKERS = 2  # for all but static
+WARM_UP = 12  # batches before the load begins: in 12 minutes a cold JVM counts for more than in six hours
 CALIBRATION_SECONDS = 45.0
 CALIBRATION_BATCHES = 5
 OWN = ("calibration", "capacity.json.partial")  # what a calibration that was stopped leaves behind
@@ -152,6 +153,9 @@ def toml(case: Case, *, peak: float, minutes: float, most: int, static: int) -> 
     duration = 720.0
     scale_to = 9000
     <BLANKLINE>
+    [stream]
+    warm_up = 12
+    <BLANKLINE>
     [policy]
     name = "static"
     workers = 4
@@ -179,7 +183,7 @@ def _text(name: str, most: int, first: int, workload: Table, policy: Table) -> s
         "max_workers": most,
         "initial_workers": first,
     }
-    tables = {"workload": workload, "policy": policy, "guards": {"settle": 10}}
+    tables = {"workload": workload, "stream": {"warm_up": WARM_UP}, "policy": policy, "guards": {"settle": 10}}
     return _lines(head) + "".join(f"\n[{key}]\n{_lines(table)}" for key, table in tables.items())
 
 

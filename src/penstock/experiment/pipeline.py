@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-WARM_BATCHES = 3
 WARM_RECORDS = 20_000  # enough for what handles records to be compiled, not only what handles batches
 WARM_PATIENCE = 300.0
 STOP_PATIENCE = 30.0
@@ -111,8 +110,9 @@ class Pipeline:
         limit = self.experiment.stream.max_records_per_worker
         return limit if self.cluster.groups is not None else int(limit / min(self.experiment.cluster.cpu, 1.0))
 
-    def warm_up(self, stop: Callable[[], bool] = lambda: False, batches: int = WARM_BATCHES) -> None:
+    def warm_up(self, stop: Callable[[], bool] = lambda: False, batches: int | None = None) -> None:
         """Run a few small batches, so that what comes next is not measured on a cold JVM."""
+        batches = self.experiment.stream.warm_up if batches is None else batches
         deadline = time.monotonic() + WARM_PATIENCE
         first = fed = None
         with self.log.writer() as writer:

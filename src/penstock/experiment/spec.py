@@ -10,7 +10,7 @@ max_workers = 6
 [[shadow]]                 # others that watch the same job and only say what they would do
 [guards]                   # settle, cooldown_up, cooldown_down
 [cluster]                  # cpu, memory
-[stream]                   # trigger, max_records_per_worker, partitions, state_partitions, sink
+[stream]                   # trigger, max_records_per_worker, partitions, state_partitions, sink, warm_up
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class StreamSpec:
     partitions: of the source log.
     state_partitions: of the query's state, fixed for its life; unset: half of max_workers.
     sink: where the results go: parquet, log, console or none; without a recount for the last two.
+    warm_up: batches of 20,000 records before the load begins, so that no policy begins with a cold JVM.
     """
 
     trigger: float = 3.0
@@ -66,6 +67,7 @@ class StreamSpec:
     partitions: int = 4
     state_partitions: int | None = None
     sink: str = "parquet"
+    warm_up: int = 3
 
     def __post_init__(self) -> None:
         check(self.trigger >= 0, "trigger", "be 0 seconds or more", self.trigger)
@@ -74,6 +76,7 @@ class StreamSpec:
         known = self.state_partitions
         check(known is None or known >= 1, "state_partitions", "be at least 1, or unset", known)
         one_of("stream.sink", KINDS, self.sink)
+        check(1 <= self.warm_up <= 1000, "warm_up", "be from 1 to 1000 batches", self.warm_up)
 
 
 @dataclass(frozen=True, slots=True)
