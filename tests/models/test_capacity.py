@@ -390,3 +390,25 @@ def test_what_a_batch_may_have(limit: float, rate: float) -> None:
 )
 def test_pace(before: Batch | None, now: Batch | None, workers: int | None, pace: Pace | None) -> None:
     assert Pace.between(before, now, workers) == pace
+
+
+@pytest.mark.parametrize(
+    ("samples", "rates", "cpu", "acquainted"),
+    [
+        pytest.param(3, (1000.0,), 0.9, False, id="too few"),
+        pytest.param(10, (1000.0,), 0.5, False, id="a low and even load: all CPU looks like the cost of records"),
+        pytest.param(10, (1000.0,), 0.8, True, id="so busy that throughput / CPU is a fair estimate"),
+        pytest.param(10, (1000.0, 2000.0), 0.5, True, id="the load moved"),
+        pytest.param(25, (1000.0,), 0.5, True, id="it does not move: what there is has to do"),
+    ],
+)
+def test_when_enough_was_seen(samples: int, rates: tuple[float, ...], cpu: float, acquainted: bool) -> None:
+    model = Capacity()
+    for second in range(samples):
+        rate = rates[second % len(rates)]
+        model.learn(second, [Worker(name, cpu, rate) for name in ("a", "b")])
+    assert model.acquainted is acquainted
+
+
+def test_nobody_is_known_at_first() -> None:
+    assert not Capacity().acquainted

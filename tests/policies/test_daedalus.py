@@ -264,6 +264,26 @@ def test_full_batches_of_warm_and_young_workers_tell_where_cpu_ends(cold: bool, 
     assert policy._known.capacity.ceiling == pytest.approx(ceiling)
 
 
+@pytest.mark.parametrize(
+    ("limit", "ceiling"),
+    [
+        pytest.param(60_000, 1.0, id="a batch may be ten times as large: nobody is at his limit"),
+        pytest.param(None, 0.6, id="no limit is known: what waits has to tell"),
+    ],
+)
+def test_a_slow_batch_after_which_much_waits_does_not_tell_where_cpu_ends(limit: int | None, ceiling: float) -> None:
+    """Seen on Spark as a run began: one batch took 6 s, and 60 % was taken for all the CPU that workers get to."""
+    policy = Daedalus(max_workers=8)
+    for number in range(8):
+        now = 6.0 * number
+        workers = tuple(Worker(f"w{i}", 0.6, 300.0, started_at=-1e4, ready_at=-1e4) for i in range(4))
+        batch = Batch(number, ended_at=now, seconds=5.9, records=6_000, limit=limit)
+        policy.learn(
+            replace(seen(now, 3600.0), processed_rate=1000.0, backlog=20_000.0, per_worker=workers, batch=batch)
+        )
+    assert policy._known.capacity.ceiling == pytest.approx(ceiling)
+
+
 def run(tmp_path: Path, name: str, seconds: float = 3600, **settings: object) -> tuple[Path, Daedalus, FakeTarget]:
     clock = FakeClock(1e6)
     rng = np.random.default_rng(3)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import inf, pow
+from math import inf, pow, sqrt
 from typing import Literal
 
 from penstock.core import Batch, Worker
@@ -34,6 +34,9 @@ from penstock.models.overhead import Overhead
 from penstock.models.welford import Moments, Paired
 
 FEWEST = 4  # samples below which a worker's own line says nothing
+PLENTY = 20  # samples that have to do, where load and CPU stay as low as they are
+TELLING = 0.7  # of CPU: from there on throughput / CPU is a fair estimate (Daedalus, sec. 3.1.2 and Fig. 5a), …
+DIFFERENT = 0.2  # … and so is a line through rates that differ by so much, as a share
 MEASURED = 1.5  # full batches, faded with age, that are a measurement: two in a row, also where one outlasts a loop
 SETTLED = 2.0  # samples of another scale-out before its own figure replaces the average of the one before
 FEW = 5.0  # samples with which a scale-out seen before counts as much as the average
@@ -294,9 +297,18 @@ class Capacity:
         return 1.0 if seen is None else min(max(seen, LOWEST_CEILING), 1.0)
 
     @property
-    def samples(self) -> float:
-        """How many samples, faded with age, of the worker that showed the fewest."""
-        return min((self._pairs[name].weight for name in self._members), default=0.0)
+    def acquainted(self) -> bool:
+        """Enough was seen of every worker to plan on what it can do.
+
+        At a low and even load all CPU looks like the cost of records, also what would be spent without any, and a job
+        looks capable of little more than it does. What it costs then shows once the load moves, or after a while.
+        """
+        samples = min((self._pairs[name].weight for name in self._members), default=0.0)
+        total = self._total()
+        if samples <= FEWEST - 1 or not total.y_mean or total.x_mean is None:
+            return False
+        moved = sqrt(total.y_variance or 0.0) >= DIFFERENT * total.y_mean
+        return moved or total.x_mean >= TELLING or samples > PLENTY - 1
 
     def line(self, name: str) -> Line | None:
         """The line of one worker, as it stands."""
@@ -385,11 +397,15 @@ class Capacity:
             pairs.fade(0.5)
             self._overhead.fade(0.5)
 
-    def _pooled(self) -> Line | None:
+    def _total(self) -> Paired:
         """All workers together, those that left as well: what one has not seen yet, another has."""
         total = Paired()
         for pairs in self._pairs.values():
             total.merge(pairs)
+        return total
+
+    def _pooled(self) -> Line | None:
+        total = self._total()
         cpu, rate = total.x_mean, total.y_mean
         return _fit(total, cpu / rate, POOL_SPREAD) if cpu and rate else None
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from penstock.core import Fact, Observation, Reason
 from penstock.models.anomaly import Recoveries, Recovery
-from penstock.models.capacity import FEWEST, Capacity, Pace, warm
+from penstock.models.capacity import Capacity, Pace, warm
 from penstock.models.forecast import Outlook, Scored
 from penstock.models.recovery import Downtimes, Way, recovery_time
 from penstock.models.sanity import Trust, checked
@@ -58,8 +58,7 @@ class Knowledge:
     warm_up: seconds after the job's start in which nothing is learned about capacity.
     cold: seconds after a worker's start in which nothing is learned from it.
     predicted: seconds that recovery at each scale-out will likeliest take, as last reckoned, with so much `waiting`.
-    acquainted: enough was seen of the workers, once, to plan on what they can do: the first sample of a job may be of
-        an idle moment, in which all CPU looks like work.
+    acquainted: enough was seen of the workers, once, to plan on what they can do.
     """
 
     capacity: Capacity
@@ -135,7 +134,7 @@ class Knowledge:
         took_part = together and len(warm(o.per_worker, o.at)) == o.workers
         pace = Pace.between(None if last is None else last.batch, o.batch, o.workers) if took_part else None
         self.capacity.learn(o.at, ready, whole=whole, full=whole and _full(o), pace=pace)
-        self.acquainted = self.acquainted or self.capacity.samples > FEWEST - 1
+        self.acquainted = self.acquainted or self.capacity.acquainted
 
     def _watch(self, o: Observation, last: Observation | None) -> None:
         """When a rescale or failure began to hurt, when it was over, and what to expect of the next."""
@@ -180,8 +179,12 @@ class Knowledge:
 
 
 def _full(o: Observation) -> bool:
-    """Whether the job had more to do than it could: several seconds of its work wait, or another batch's worth."""
-    if o.backlog is None or o.processed_rate is None:
+    """Whether the job had more to do than it could: several seconds of its work wait, or another batch's worth.
+
+    Where it is known how large a batch may be, that says more (`Pace`): after one slow batch little is done and much
+    waits, and nobody is at his limit.
+    """
+    if o.backlog is None or o.processed_rate is None or (o.batch is not None and o.batch.limit is not None):
         return False
     seconds = FULL if o.batch is None else 2.5 * o.batch.seconds
     return o.backlog > seconds * o.processed_rate > 0
