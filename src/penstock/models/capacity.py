@@ -395,7 +395,6 @@ class Capacity:
         self._streaks[name] = streak
         if abs(streak) >= STREAK:
             pairs.fade(0.5)
-            self._overhead.fade(0.5)
 
     def _total(self) -> Paired:
         """All workers together, those that left as well: what one has not seen yet, another has."""
