@@ -163,7 +163,8 @@ class Capacity:
 
     half_life: seconds after which a sample counts half.
     memory: seconds over which the workers' shares of the work are averaged.
-    skew_half_life: seconds after which what was seen of the skew at another scale-out counts half; unset: half_life.
+    skew_half_life: seconds after which what was seen of the skew at another scale-out, and of the CPU at which workers
+        can do no more, counts half; unset: half_life.
 
     >>> model = Capacity()
     >>> for second in range(60):
@@ -213,9 +214,11 @@ class Capacity:
             line.fade(_faded(passed, self.half_life))
         for share in (*self._cpu.values(), self._done):
             share.fade(_faded(passed, self.memory))
-        for moments in (self._full, self._interval):
+        # Where CPU ends is the engine's, as skew is the keys': neither changes with what a record costs today.
+        lasting = self.skew_half_life or self.half_life
+        for moments, half_life in ((self._full, lasting), (self._interval, self.half_life)):
             if moments.weight > 0:
-                moments.fade(_faded(passed, self.half_life))
+                moments.fade(_faded(passed, half_life))
         self._overhead.fade(_faded(passed, self.half_life))
         if pace is not None:
             self._interval.add(pace.interval)
@@ -341,25 +344,28 @@ class Capacity:
     def _reckon_part(self) -> None:
         """While workers come and go, those that are warm tell what one of them can do."""
         names, self._part = sorted(self._part), frozenset()
-        alone = self._alone([name for name in names if self._pairs[name].weight > SETTLED])
-        if alone and self._current is not None:
+        lines = self._lines([name for name in names if self._pairs[name].weight > SETTLED])
+        alone = sum(line.rate(self.ceiling) for line in lines.values())  # if each were the busiest
+        if alone > 0 and self._current is not None:
             count = self._current.workers
-            even = sum(alone) / len(alone) * count
-            now = Current(count, self._current.evenness * even, even, self._current.gain)
-            self._current = now if even > 0 else self._current
+            even = alone / len(lines) * count
+            self._current = Current(count, self._current.evenness * even, even, self._gain(lines.values(), alone))
 
-    def _alone(self, names: Sequence[str]) -> list[float]:
-        """What each of them could do if it were the busiest."""
+    def _lines(self, names: Sequence[str]) -> dict[str, Line]:
         pooled = self._pooled()
-        if pooled is None:
-            return []
-        return [line.rate(self.ceiling) for name in names if (line := self._line(name, pooled)) is not None]
+        found = {} if pooled is None else {name: self._line(name, pooled) for name in names}
+        return {name: line for name, line in found.items() if line is not None}
+
+    def _gain(self, lines: Iterable[Line], even: float) -> float:
+        """How many times as much as `even`, which is at the pace of now, these do in batches as large as may be."""
+        pace, pooled = self._pace(), self._pooled()
+        if pace is None or pooled is None:
+            return 1.0
+        share = self._overhead.of_batches(pooled.idle, pace.interval)
+        return sum(line.full(self.ceiling, pace, share) for line in lines) / even
 
     def _sum(self, members: Sequence[str]) -> Current | None:
-        pooled = self._pooled()
-        if pooled is None:
-            return None
-        lines = {name: line for name in members if (line := self._line(name, pooled)) is not None}
+        lines = self._lines(members)
         work = {name: max((self._cpu[name].mean or 0.0) - line.idle, 0.0) for name, line in lines.items()}
         most = max(work.values(), default=0.0)
         if most <= 0:
@@ -369,10 +375,7 @@ class Capacity:
         even, scale = sum(line.rate(self.ceiling) for line in lines.values()), len(members) / len(lines)
         if min(sum(rates), even) <= 0:
             return None
-        pace = self._pace()
-        share = 1.0 if pace is None else self._overhead.of_batches(pooled.idle, pace.interval)
-        gain = sum(line.full(self.ceiling, pace, share) for line in lines.values()) / even
-        return Current(len(members), sum(rates) * scale, even * scale, gain)
+        return Current(len(members), sum(rates) * scale, even * scale, self._gain(lines.values(), even))
 
     def _pace(self) -> Pace | None:
         interval = self._interval.mean

@@ -63,7 +63,8 @@ class Daedalus(Policy):
     downtime_out, downtime_in: seconds without processing to expect of a rescale, until it was seen how long it takes.
     warm_up: seconds after the job's start in which nothing is learned about capacity, and 60 s of it after a worker's.
     half_life: seconds after which an observation of capacity counts half.
-    skew_half_life: seconds after which the skew observed at another scale-out counts half.
+    skew_half_life: seconds after which the skew observed at another scale-out, and the CPU at which workers can do no
+        more, count half.
     time_scale: how many times shorter loops, waits, horizon, foresight, worth and memory are; downtimes and
         recovery_target stay, and 60 s of warm_up.
     """
