@@ -77,6 +77,12 @@ def test_the_shipped_experiments_are_valid() -> None:
         ),
         pytest.param("[workload]", "[stream]\ntriger = 1\n[workload]", "did you mean 'trigger'?", id="misspelt stream"),
         pytest.param(
+            "[workload]",
+            "[stream]\nwarm_up = 0\n[workload]",
+            "warm_up must be from 1 to 1000 batches, got 0",
+            id="cold",
+        ),
+        pytest.param(
             "[policy]", "[policy]\nmax_workers = 3", "policy.max_workers must be given above the tables", id="twice"
         ),
         pytest.param('"wordcount"', '"worcount"', "got 'worcount'; did you mean 'wordcount'?", id="job"),
