@@ -412,3 +412,30 @@ def test_when_enough_was_seen(samples: int, rates: tuple[float, ...], cpu: float
 
 def test_nobody_is_known_at_first() -> None:
     assert not Capacity().acquainted
+
+
+def test_where_cpu_ends_is_remembered_as_long_as_skew() -> None:
+    def ceiling(skew_half_life: float | None) -> float:
+        model = Capacity(half_life=60.0, skew_half_life=skew_half_life)
+        full = Pace(6.0, 60_000.0, records=120_000.0, large=True, workers=2)
+        for number in range(6):
+            model.learn(6.0 * number, [Worker(f"w{i}", 0.9, 10_000.0) for i in range(2)], pace=full)
+        for second in range(36, 400, 4):
+            model.learn(float(second), [Worker(f"w{i}", 0.5, 5_000.0) for i in range(2)])
+        return model.ceiling
+
+    assert ceiling(None) == 1.0, "forgotten with the rest"
+    assert ceiling(3600.0) == pytest.approx(0.9)
+
+
+def test_what_larger_batches_gain_is_reckoned_anew_while_workers_come_and_go() -> None:
+    model = Capacity(half_life=10.0)
+    workers = [Worker(f"w{i}", 0.4 + 5e-5 * 6000, 6000.0) for i in range(2)]
+    for second in range(60):
+        load = 3000.0 + 60 * second
+        seen = [Worker(f"w{i}", 0.4 + 5e-5 * load, load) for i in range(2)]
+        model.learn(second, seen, pace=Pace(30.0, 60_000.0, workers=2))
+    assert capacity(model, 2) == pytest.approx(2 * 0.6 / 5e-5, rel=0.01), "batches so long have nothing to gain"
+    for second in range(60, 160):
+        model.learn(second, workers[:1], whole=False, pace=Pace(3.0, 60_000.0, workers=3))
+    assert capacity(model, 2) == pytest.approx(2 / (5e-5 + 0.4 * 3 / 60_000), rel=0.01), "short ones have"
