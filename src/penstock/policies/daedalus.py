@@ -50,9 +50,11 @@ class Daedalus(Policy):
     interval: seconds between loops.
     long_lived: seconds after a rescale in which only need, not thrift, makes another.
     grace: seconds after a rescale without any other.
-    worth: worker-seconds that a scale-in must save: what spare workers have cost since the last rescale, and would cost
-        within the horizon. Three go at once, one after half an hour; 0: all at once, as in the paper.
-    foresight: seconds beyond the horizon that its trend is followed, once workers have to be added; 0: as the paper.
+    worth: worker-seconds that a scale-in must save, by what spare workers have cost since the last rescale, and would
+        cost within the horizon; besides what all workers lose to a scale-out, as long as those lately took. Four go at
+        once, one after three quarters of an hour; 0: all at once, as in the paper.
+    foresight: seconds beyond the horizon that its trend is followed, once workers have to be added, and the slope of
+        the load until its end; 0: neither, as the paper.
     recovery_target: seconds in which the job must have caught up after a rescale or failure.
     horizon: seconds that the load is forecast for, in the plan; up to 15 intervals.
     forecaster: experts: many small models, weighed by what they got right; auto-arima: the paper's; linear; last.
@@ -83,7 +85,7 @@ class Daedalus(Policy):
     interval: float = 60.0
     long_lived: float = 600.0
     grace: float = 180.0
-    worth: float = 2700.0
+    worth: float = 3300.0
     foresight: float = 450.0
     recovery_target: float = 600.0
     horizon: float = 900.0
@@ -185,16 +187,32 @@ class Daedalus(Policy):
             recovery=recovery.__getitem__,
             failure=failure.__getitem__,
             peak=lambda seconds: self._peak(outlook, seconds),
-            trend=outlook.forecast.over(self._scaled(self.horizon)).trend(self._scaled(self.foresight)),
+            trend=self._trend(outlook),
             next_loop=self.period,
             horizon=self._scaled(self.horizon),
         )
-        rules = Rules(self._scaled(self.long_lived), self.recovery_target, self._scaled(self.worth))
+        rules = Rules(self._scaled(self.long_lived), self.recovery_target, self._price(current))
         walked = walk(situation, rules)
         wasted = self._waste.add(current, spare(situation, walked), self.period)
         decision = plan(replace(situation, wasted=wasted), rules, walked)
         return replace(
             decision, reasons=(self._view(load, outlook), *decision.reasons), expects=self._expects(decision)
+        )
+
+    def _price(self, workers: int) -> float:
+        """What a scale-in must be worth: who is sent away may have to come back, and all wait while he warms up."""
+        return self._scaled(self.worth) + workers * (self._known.setback or 0.0) if self.worth else 0.0
+
+    def _trend(self, outlook: Outlook) -> float:
+        """Where the load is on its way to: some time after the forecast, or straight on until its end, if that is more.
+
+        A forecaster lets slopes die out, and so takes a steep rise for the beginning of its end.
+        """
+        if not self.foresight:
+            return 0.0
+        horizon = self._scaled(self.horizon)
+        return max(
+            outlook.forecast.over(horizon).trend(self._scaled(self.foresight)), outlook.onward.over(horizon).path[-1]
         )
 
     def _capacity(self, workers: int) -> float:

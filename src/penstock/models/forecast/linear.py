@@ -1,6 +1,7 @@
 """The two simplest forecasters: as in the last interval, and straight on with the slope of its samples.
 
-The second is the fall-back of Daedalus, sec. 3.3: a regression on the latest load, projected over the horizon.
+The second is the fall-back of Daedalus, sec. 3.3: a regression on the latest load, projected over the horizon. `onward`
+is a calmer line, through half a horizon, for who wants to know where a rise would lead if it did not die out.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.models.forecast.base import CEILING, INTERVALS_AHEAD, PARTS, Forecast, Forecaster
-from penstock.models.forecast.series import Series
+from penstock.models.forecast.base import CEILING, INTERVALS_AHEAD, PARTS, Floats, Forecast, Forecaster
+from penstock.models.forecast.series import Past, Series
+
+ONWARD = INTERVALS_AHEAD * PARTS // 2  # fine bins that the calmer line goes through: noise has no slope over so many
 
 
 @dataclass
@@ -59,13 +62,26 @@ class Linear(_OfSeries):
         # By their distance to now; after a gap, or with a single sample, there is no slope to go by.
         samples = np.array(self.series.bins.recent) - (past.at, 0.0)
         samples = samples[np.abs(samples[:, 0]) <= self.series.window + self.step]
-        level, slope = float(past.fine[-PARTS:].mean()), 0.0
-        if len(samples) > 1:
-            when, rates = samples.T
-            spread = float(((when - when.mean()) ** 2).sum())
-            if spread > 0:
-                slope = float((when - when.mean()) @ (rates - rates.mean())) / spread
-                level = float(rates.mean() - slope * when.mean())
-        ahead = (np.arange(INTERVALS_AHEAD * PARTS) + 0.5) * self.step
-        path = np.clip(level + slope * ahead, 0.0, CEILING * past.ceiling)
-        return Forecast(past.at, self.step, tuple(path.tolist()), self.name)
+        level = float(past.fine[-PARTS:].mean())
+        return _straight(past, self.step, samples[:, 0], samples[:, 1], level, self.name)
+
+
+def onward(past: Past, step: float) -> Forecast:
+    """Straight on through the means of the last half horizon, within the same limits; `step`: seconds of a fine bin.
+
+    Forecasters let a slope die out, and are right to on the whole; a steep rise still outruns them.
+    """
+    means = past.fine[-ONWARD:]
+    when = np.asarray((np.arange(len(means)) - len(means) + 0.5) * step, dtype=np.float64)
+    return _straight(past, step, when, means, float(means.mean()), "onward")
+
+
+def _straight(past: Past, step: float, when: Floats, rates: Floats, level: float, by: str) -> Forecast:
+    """The line through these rates over the horizon; level where they have no slope."""
+    slope, spread = 0.0, float(((when - when.mean()) ** 2).sum()) if len(when) > 1 else 0.0
+    if spread > 0:
+        slope = float((when - when.mean()) @ (rates - rates.mean())) / spread
+        level = float(rates.mean() - slope * when.mean())
+    ahead = (np.arange(INTERVALS_AHEAD * PARTS) + 0.5) * step
+    path = np.clip(level + slope * ahead, 0.0, CEILING * past.ceiling)
+    return Forecast(past.at, step, tuple(path.tolist()), by)

@@ -17,7 +17,7 @@ from penstock.errors import check
 from penstock.models.forecast.band import Band
 from penstock.models.forecast.base import INTERVALS_AHEAD, PARTS, Floats, Forecast, Forecaster
 from penstock.models.forecast.later import Later
-from penstock.models.forecast.linear import Linear
+from penstock.models.forecast.linear import Linear, onward
 from penstock.models.forecast.series import Past
 
 INTERVALS_NEXT = 2  # "until the next loop" is over when that loop's decision has taken effect
@@ -34,6 +34,7 @@ class Outlook:
         interval, with the confidence asked for.
     poor_loops: so many poor forecasts in a row.
     fell_back: the fall-back speaks, because the forecaster was poor or has nothing to say.
+    onward: the load straight on, as it went over the last half horizon.
     """
 
     forecast: Forecast
@@ -44,6 +45,7 @@ class Outlook:
     upper_horizon: float
     poor_loops: int
     fell_back: bool
+    onward: Forecast
 
 
 @dataclass
@@ -116,6 +118,7 @@ class Scored:
             max(soon.upper, whole.upper),
             self.poor_loops,
             forecast is not said,
+            onward(past, self.forecaster.step),
         )
 
     def _judge(self, past: Past) -> None:
