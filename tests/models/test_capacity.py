@@ -141,6 +141,18 @@ def test_a_scale_out_seen_before_counts_as_it_was_and_less_with_age() -> None:
     assert late == pytest.approx(3 * 1125, rel=0.02), "after six half-lives it is the average again"
 
 
+def test_a_few_samples_of_one_busy_worker_are_not_yet_skew() -> None:
+    """Seen on Spark: one of four had two slow batches, and a third of all capacity seemed gone."""
+    found = []
+    for samples in (2, 4, 60):
+        model = fed(Capacity(), range(400, 1200, 20), (0.5, 0.5))
+        fed(model, [1600.0] * samples, (0.5, 1 / 6, 1 / 6, 1 / 6), start=60)
+        found.append(capacity(model, 4) / (4 * 1125))
+    assert found[0] > 0.65, "as uneven as that looks, half would be left"
+    assert found[0] > found[1] > found[2]
+    assert found[2] == pytest.approx(0.5, rel=0.01), "but it is believed when it stays"
+
+
 def test_skew_lasts_longer_than_the_cost_of_a_record() -> None:
     """Three workers split unevenly. Hours later, when records cost twice as much, they are believed to do so still."""
     model = Capacity(half_life=600, skew_half_life=1e9)

@@ -16,6 +16,8 @@ from penstock.core import Batch, Decision, Observation, Policy, Reason, Worker
 from penstock.errors import ConfigError
 from penstock.journal import Decided, Journal, encode, read
 from penstock.loop import Loop, replay
+from penstock.models.anomaly import Recovery
+from penstock.models.recovery import Way
 from penstock.policies import make
 from penstock.policies.daedalus import Daedalus
 from penstock.testing import FakeClock, FakeTarget, PolicyContract
@@ -124,6 +126,45 @@ def test_a_rise_that_outlasts_the_forecast_takes_the_next_worker_along() -> None
     samples = [seen(float(t), 2000 + 1.8 * t) for t in range(960)]
     wanted = [after(samples, Daedalus(max_workers=8, forecaster="linear", foresight=f))[0] for f in (0, 450)]
     assert [decision.workers for decision in wanted] == [6, 7]
+
+
+def test_a_steep_rise_is_followed_to_the_end_of_the_forecast_though_that_lets_it_die_out() -> None:
+    """`last` expects no rise at all: five for the 3,900 of now and the reserve, seven for where the rise leads to."""
+    samples = [seen(float(t), 1500 + 2.5 * t) for t in range(960)]
+    wanted = [after(samples, Daedalus(max_workers=8, forecaster="last", foresight=f))[0] for f in (0, 450)]
+    assert [decision.workers for decision in wanted] == [5, 7]
+    assert wanted[1].options[-1].reason.facts["trend"] == pytest.approx(1500 + 2.5 * (960 + 900), rel=0.03)
+
+
+def test_a_scale_in_pays_for_the_scale_out_that_may_follow() -> None:
+    """Two spare workers are worth 2 x 900 s and what they have cost; the price is 3300, and 4 x what the last took."""
+    samples = steady(1500, 1200)
+    cheap, dear, free = Daedalus(max_workers=8), Daedalus(max_workers=8), Daedalus(max_workers=8, worth=0)
+    dear._known.setback = free._known.setback = 300.0
+    assert after(samples, cheap)[0].workers == 2
+    decision, _ = after(samples, dear)
+    assert (decision.workers, decision.reason.code) == (4, "daedalus.put_off")
+    assert decision.reason.facts["price"] == 3300 + 4 * 300
+    assert after(steady(1500, 300), free)[0].workers == 2, "without a price there is none for that either"
+
+
+def recovered(policy: Daedalus, way: Way, observed: float | None) -> None:
+    policy._known._account(Recovery(way, 2, 3, 0.0, 1.0, observed, observed, None))
+
+
+def test_what_scale_outs_take_is_learned_from_those_that_were_seen_to_be_over() -> None:
+    policy = Daedalus()
+    assert policy._known.setback is None
+    for way, observed, setback in (
+        ("in", 70.0, None),
+        ("failure", 70.0, None),
+        ("out", None, None),
+        ("out", 40.0, 40.0),
+        ("out", 0.0, 20.0),
+        ("out", 60.0, 40.0),
+    ):
+        recovered(policy, way, observed)  # type: ignore[arg-type]
+        assert policy._known.setback == setback
 
 
 DOUBTS = {
@@ -333,6 +374,7 @@ def test_what_it_learned_survives_a_restart(tmp_path: Path) -> None:
         assert now is not None
         assert now.capacity == pytest.approx(then.capacity)
     assert known._known.downtimes == policy._known.downtimes
+    assert known._known.setback == policy._known.setback is not None
 
 
 BAD = (None, nan, inf, -inf, -1.0, -1e12, 0.0, 1e-9, 1e9, 1e300)

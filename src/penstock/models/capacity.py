@@ -24,9 +24,9 @@ Deviations from the paper, each because it was measured to matter:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, pow, sqrt
+from math import exp, inf, pow, sqrt
 from typing import Literal
 
 from penstock.core import Batch, Worker
@@ -40,7 +40,7 @@ DIFFERENT = 0.2  # … and so is a line through rates that differ by so much, as
 MEASURED = 1.5  # full batches, faded with age, that are a measurement: two in a row, also where one outlasts a loop
 SETTLED = 2.0  # samples of another scale-out before its own figure replaces the average of the one before
 FEW = 5.0  # samples with which a scale-out seen before counts as much as the average
-CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed
+CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed, or skew is believed
 OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a share: slow nodes exist
 POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
 DRIFT = 0.2  # of CPU by which samples must lie off their worker's line, all on one side, …
@@ -165,6 +165,7 @@ class Capacity:
     memory: seconds over which the workers' shares of the work are averaged.
     skew_half_life: seconds after which what was seen of the skew at another scale-out, and of the CPU at which workers
         can do no more, counts half; unset: half_life.
+    latest: seconds over which what full batches did is averaged; unset: memory.
 
     >>> model = Capacity()
     >>> for second in range(60):
@@ -177,6 +178,7 @@ class Capacity:
     half_life: float = 1800.0
     memory: float = 120.0
     skew_half_life: float | None = None
+    latest: float | None = None
     _pairs: dict[str, Paired] = field(default_factory=dict)
     _cpu: dict[str, Moments] = field(default_factory=dict)
     _members: frozenset[str] = frozenset()
@@ -212,8 +214,9 @@ class Capacity:
         self._at = at
         for line in self._pairs.values():
             line.fade(_faded(passed, self.half_life))
-        for share in (*self._cpu.values(), self._done):
+        for share in self._cpu.values():
             share.fade(_faded(passed, self.memory))
+        self._done.fade(_faded(passed, self.latest or self.memory))
         # Where CPU ends is the engine's, as skew is the keys': neither changes with what a record costs today.
         lasting = self.skew_half_life or self.half_life
         for moments, half_life in ((self._full, lasting), (self._interval, self.half_life)):
@@ -366,7 +369,7 @@ class Capacity:
 
     def _sum(self, members: Sequence[str]) -> Current | None:
         lines = self._lines(members)
-        work = {name: max((self._cpu[name].mean or 0.0) - line.idle, 0.0) for name, line in lines.items()}
+        work = self._work(lines)
         most = max(work.values(), default=0.0)
         if most <= 0:
             return None
@@ -376,6 +379,13 @@ class Capacity:
         if min(sum(rates), even) <= 0:
             return None
         return Current(len(members), sum(rates) * scale, even * scale, self._gain(lines.values(), even))
+
+    def _work(self, lines: Mapping[str, Line]) -> dict[str, float]:
+        """CPU that each spends on records. Of few samples, most of the difference is chance: one slow batch of one."""
+        work = {name: max((self._cpu[name].mean or 0.0) - line.idle, 0.0) for name, line in lines.items()}
+        usual = sum(work.values()) / max(len(work), 1)
+        believed = {name: 1 - exp(-self._cpu[name].weight / CORRELATED) for name in work}
+        return {name: usual + (own - usual) * believed[name] for name, own in work.items()}
 
     def _pace(self) -> Pace | None:
         interval = self._interval.mean

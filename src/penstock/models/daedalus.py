@@ -13,8 +13,9 @@ Deviations:
   within the horizon, is weighed against a price, as in the ski-rental problem (rent until it has cost as much as
   buying). While a load falls, one rescale by three workers takes the place of three by one; where one spare worker is
   all there is, it stays for a while and then goes.
-- Workers that the load is on its way to need soon after the forecast ends (`Situation.trend`) are added along with
-  those that are needed within it: a rise that outlasts the forecast otherwise makes a row of rescales by one.
+- Workers that the load is on its way to need (`Situation.trend`), soon after the forecast ends or by then if it rises
+  more steeply than forecast, are added along with those that are needed within it: a rise that outlasts or outruns the
+  forecast otherwise makes a row of rescales by one.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Situation:
     recovery: predicted seconds to recover from a rescale to a scale-out, or a failure at the current one; None: never.
     failure: predicted seconds to recover from a failure at a scale-out.
     peak: the highest load forecast from now until so many seconds ahead; what lies beyond the horizon is not forecast.
-    trend: the load that the forecast is on its way to, some time after its end.
+    trend: the load that it is on its way to, at the forecast's end or some time after it.
     next_loop, horizon: seconds until the next decision, and as far as the forecast goes.
     wasted: worker-seconds that spare workers have cost since the last rescale.
     """

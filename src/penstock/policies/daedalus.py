@@ -26,6 +26,7 @@ from penstock.models.sanity import checked
 
 DAY = 86400.0
 COMPILED = 60.0  # seconds that a JVM on a part of a core takes to compile what it runs, however short an experiment is
+COMPARED = 60.0  # seconds over which workers are compared, at least: one that has a slow batch is no skew
 MOST_WORTH = 100 * DAY
 RANGES = {
     "interval": (1.0, 3600.0),
@@ -116,7 +117,12 @@ class Daedalus(Policy):
         check(fits, "confidence", "be 0, or from 0.5 to 0.99", self.confidence)
         period, cold = self.period, min(self.warm_up, COMPILED)
         self._known = Knowledge(
-            capacity=Capacity(self._scaled(self.half_life), 2 * period, self._scaled(self.skew_half_life)),
+            capacity=Capacity(
+                self._scaled(self.half_life),
+                max(2 * period, COMPARED),
+                self._scaled(self.skew_half_life),
+                latest=2 * period,
+            ),
             forecast=Scored(
                 forecast.make(self.forecaster, period), self.max_wape, self.poor_loops, level=self.confidence or 0.9
             ),

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from penstock.errors import ConfigError
 from penstock.models.forecast import FORECASTERS, Experts, Forecast, Forecaster, Last, Linear, make
+from penstock.models.forecast.linear import ONWARD, onward
+from penstock.models.forecast.series import Past
 
 OURS = ["experts", "last", "linear"]
 
@@ -88,6 +90,37 @@ def test_linear_sees_only_the_last_interval() -> None:
     said = feed(Linear(), 600, lambda s: 100 + 10 * s if s < 540 else 6000.0)
     assert said is not None
     assert said.path == pytest.approx([6000.0] * 90)
+
+
+def past(fine: list[float]) -> Past:
+    means = np.array(fine)
+    return Past(600.0, len(means), means, means[len(means) % 6 :].reshape(-1, 6).mean(axis=1))
+
+
+def test_onward_goes_through_half_a_horizon_and_is_cut_at_both_ends() -> None:
+    before = [9000.0, 0.0] * 30  # further back than it looks
+    up = onward(past([*before, *(1000.0 + 5 * i for i in range(ONWARD))]), 10.0)
+    assert (up.at, up.step, up.by) == (600.0, 10.0, "onward")
+    assert up.path == pytest.approx([1000.0 + 5 * (ONWARD + i) for i in range(90)])
+    assert onward(past([10.0 + 10 * i for i in range(ONWARD)]), 10.0).max() == pytest.approx(3 * 425.0)
+    assert onward(past([1000.0 - 20 * i for i in range(ONWARD)]), 10.0).path[-1] == 0.0
+    assert onward(past([700.0]), 10.0).path == pytest.approx([700.0] * 90), "one bin has no slope"
+
+
+def test_onward_is_calmer_than_the_line_through_the_last_interval() -> None:
+    """A load that wanders by a tenth from minute to minute, and rises nowhere."""
+    rng = np.random.default_rng(5)
+    calm, hasty = [], []
+    for _ in range(200):
+        walk = 1000 + 100 * np.repeat(rng.uniform(-1, 1, 8), 6) + rng.normal(0, 20, 48)
+        calm.append(onward(past(walk.tolist()), 10.0).path[-1])
+        line = Linear()
+        for i, rate in enumerate(walk.tolist()):
+            line.learn(10.0 * i, rate)
+        said = line.forecast()
+        assert said is not None
+        hasty.append(said.path[-1])
+    assert np.std(calm) < np.std(hasty) / 2
 
 
 def test_last_is_the_mean_of_the_last_interval() -> None:
