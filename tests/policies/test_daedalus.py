@@ -271,6 +271,19 @@ def test_one_word_compresses_time() -> None:
 
 
 @pytest.mark.parametrize(
+    ("time_scale", "compared", "latest"),
+    [
+        pytest.param(1.0, 120.0, 120.0, id="two loops"),
+        pytest.param(2.0, 60.0, 60.0, id="two shorter loops"),
+        pytest.param(15.0, 60.0, 8.0, id="a slow batch lasts no less in a short experiment"),
+    ],
+)
+def test_workers_are_compared_over_a_minute_at_least(time_scale: float, compared: float, latest: float) -> None:
+    model = Daedalus(time_scale=time_scale)._known.capacity
+    assert (model.memory, model.latest) == (compared, latest)
+
+
+@pytest.mark.parametrize(
     ("time_scale", "warm_up", "uptime", "code"),
     [
         pytest.param(1.0, 120.0, 119.0, "capacity.unknown", id="the paper's two minutes"),
