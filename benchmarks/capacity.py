@@ -1,12 +1,13 @@
 """How right the capacity model is on real Spark: its word after one loop of ordinary load, against saturation.
 
-    python benchmarks/capacity.py [--max 6] [--loop 60] [--json]
+    python benchmarks/capacity.py [--max 6] [--loop 60] [--steady 0.1] [--tries 3] [--json]
 
 For each scale-out: the job is saturated, as `penstock calibrate` does it, with the batch limits of an ordinary run;
 then it gets a load that swings between 35 % and 75 % of that for one loop, and a model that knows nothing else learns
 from it; then it is saturated once more. The mean of the two is what the model's word is held against: on a machine that
-others use as well the speed itself changes within minutes, and `drift` says how much. The words of word count follow a
-Zipf law, so the keys are skewed. About three minutes for each.
+others use as well the speed itself changes within minutes, and `drift` says how much. Where it changed by more than
+`--steady`, no word of any model could be judged by it: that scale-out is measured anew, up to `--tries` times, and the
+steadiest counts. All are printed. The words of word count follow a Zipf law, so the keys are skewed. Four minutes each.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from penstock.errors import Unavailable
 from penstock.experiment import capacity, spec
 from penstock.experiment.feed import Feed, Task
 from penstock.experiment.pipeline import Pipeline
-from penstock.models.capacity import Capacity, Pace, warm
+from penstock.models.capacity import Capacity, warm
+from penstock.models.pace import Pace
 
 EXPERIMENT = """
 job = "wordcount"
@@ -39,6 +41,7 @@ name = "static"
 
 
 LEAD = 30.0  # seconds
+SATURATED = 30.0  # seconds, at least: on a slow machine a full batch takes seven of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def learned(pipeline: Pipeline, workers: int, rough: float, seconds: float, fold
         log=str(pipeline.log.path),
         job="wordcount",
         workload=swing,
-        progress=str(folder / f"feed-{workers}.json"),
+        progress=str(folder / "feed.json"),
         until=LEAD + seconds,
     )
     began = time.time()
@@ -110,10 +113,28 @@ def learned(pipeline: Pipeline, workers: int, rough: float, seconds: float, fold
     return estimate.capacity
 
 
+def tried(pipeline: Pipeline, workers: int, loop: float, folder: Path) -> Row:
+    """One scale-out: saturated, an ordinary loop, saturated again."""
+    tell(f"{workers} workers: saturating")
+    before = capacity.measure(pipeline, workers, seconds=SATURATED).rate
+    settle(pipeline, workers)
+    tell(f"{workers} workers: one loop of ordinary load")
+    folder.mkdir()
+    estimate = learned(pipeline, workers, before, loop, folder)
+    tell(f"{workers} workers: saturating again")
+    after = capacity.measure(pipeline, workers, seconds=SATURATED).rate
+    settle(pipeline, workers)
+    row = Row(workers, estimate, before, after)
+    tell(f"{workers} workers: {estimate:,.0f} estimated, {before:,.0f}, {after:,.0f} found, {row.error:+.1%}")
+    return row
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--max", type=int, default=6, help="the largest scale-out")
     parser.add_argument("--loop", type=float, default=60.0, help="seconds of a loop")
+    parser.add_argument("--steady", type=float, default=0.1, help="the most drift, as a share, with which a try counts")
+    parser.add_argument("--tries", type=int, default=3, help="how often a scale-out is measured at most")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     rows = []
@@ -123,27 +144,26 @@ def main() -> None:
             tell("warming up")
             pipeline.warm_up()
             for workers in range(1, pipeline.cluster.max_workers + 1):
-                tell(f"{workers} workers: saturating")
-                before = capacity.measure(pipeline, workers, seconds=20).rate
-                settle(pipeline, workers)
-                tell(f"{workers} workers: one loop of ordinary load")
-                estimate = learned(pipeline, workers, before, arguments.loop, Path(folder))
-                tell(f"{workers} workers: saturating again")
-                after = capacity.measure(pipeline, workers, seconds=20).rate
-                settle(pipeline, workers)
-                rows.append(row := Row(workers, estimate, before, after))
-                tell(
-                    f"{workers} workers: {estimate:,.0f} estimated, {before:,.0f}, {after:,.0f} found, {row.error:+.1%}"
-                )
-    errors = [abs(row.error) for row in rows]
-    plain = [{**asdict(row), "measured": row.measured, "error": row.error, "drift": row.drift} for row in rows]
+                for attempt in range(1, arguments.tries + 1):
+                    rows.append(row := tried(pipeline, workers, arguments.loop, Path(folder) / f"{workers}-{attempt}"))
+                    if abs(row.drift) <= arguments.steady:
+                        break
+    counted = [
+        min((r for r in rows if r.workers == n), key=lambda r: abs(r.drift)) for n in sorted({r.workers for r in rows})
+    ]
+    errors = [abs(row.error) for row in counted]
+    plain = [
+        {**asdict(row), "measured": row.measured, "error": row.error, "drift": row.drift, "counts": row in counted}
+        for row in rows
+    ]
     result = {"rows": plain, "median_error": statistics.median(errors), "worst_error": max(errors)}
     if arguments.json:
         print(json.dumps(result))
         return
     print(f"{'workers':>8} {'estimated':>12} {'measured':>12} {'error':>8} {'drift':>8}")
     for row in rows:
-        print(f"{row.workers:>8} {row.estimated:>12,.0f} {row.measured:>12,.0f} {row.error:>+8.1%} {row.drift:>+8.1%}")
+        shown = f"{row.workers:>8} {row.estimated:>12,.0f} {row.measured:>12,.0f} {row.error:>+8.1%} {row.drift:>+8.1%}"
+        print(shown if row in counted else f"{shown}  drifted, measured anew")
     print(f"median error {result['median_error']:.1%}, worst {result['worst_error']:.1%}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
@@ -13,7 +14,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from penstock.errors import ConfigError
 
 T = TypeVar("T")
-_LINE = re.compile(r"^\s*((?:\w+, )*\w+): (\S.*)$", re.MULTILINE)
+# `name, name: text`, and what is indented below it
+_LINE = re.compile(r"^( *)((?:\w+, )*\w+): (\S.*(?:\n\1 +\S.*)*)$", re.MULTILINE)
 _WORDS = {int: "a whole number", float: "a finite number", str: "a text", bool: "true or false", type(None): "unset"}
 
 
@@ -61,12 +63,12 @@ def one_of(kind: str, known: Iterable[str], name: str) -> None:
 
 
 def parameters(cls: type) -> list[Parameter]:
-    """The settings of a dataclass, each with the line `name: text` that its docstring, or a parent's, has for it."""
+    """The settings of a dataclass, each with what its docstring, or a parent's, has behind `name: `."""
     hints = get_type_hints(cls)
     docs: dict[str, str] = {}
     for owner in reversed(cls.__mro__):
-        for names, text in _LINE.findall(owner.__doc__ or ""):
-            docs.update(dict.fromkeys(names.split(", "), text.strip()))
+        for _, names, text in _LINE.findall(inspect.cleandoc(owner.__doc__ or "")):
+            docs.update(dict.fromkeys(names.split(", "), " ".join(text.split())))
     return [
         Parameter(f.name, _text(hints[f.name]), None if f.default is MISSING else f.default, docs.get(f.name, ""))
         for f in _settings(cls)

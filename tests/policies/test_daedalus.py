@@ -465,7 +465,7 @@ def test_a_hundred_thousand_bad_observations_do_no_harm() -> None:
         if of_loop == "useless":
             assert not fewer, decision
         downs += fewer
-    assert downs > 50, "good loops do scale down, so the assertion above says something"
+    assert downs > 30, "good loops do scale down, so the assertion above says something"
 
 
 def test_an_outage_of_everything_changes_nothing() -> None:

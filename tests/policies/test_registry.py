@@ -73,6 +73,15 @@ def test_parameters_have_a_line_each() -> None:
     assert {p.name: p.type for p in parameters(POLICIES["static"])}["workers"] == "int | unset"
 
 
+def test_words_over_several_lines_are_shown_whole() -> None:
+    words = {p.name: p.doc for p in parameters(POLICIES["daedalus"])}
+    assert words["time_scale"].startswith("how many times shorter")
+    assert words["time_scale"].endswith("and 60 s of warm_up.")
+    assert words["worth"] == " ".join(words["worth"].split())
+    assert words["downtime_out"] == words["downtime_in"]
+    assert all(doc.endswith(".") for doc in words.values()), words
+
+
 def test_anyone_can_register_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.policies.POLICIES", dict(POLICIES))
 

@@ -26,21 +26,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, inf, pow, sqrt
+from math import exp, pow, sqrt
 from typing import Literal
 
-from penstock.core import Batch, Worker
+from penstock.core import Worker
+from penstock.models.line import CORRELATED, FEWEST, Line, fit
 from penstock.models.overhead import Overhead
+from penstock.models.pace import Pace
 from penstock.models.welford import Moments, Paired
 
-FEWEST = 4  # samples below which a worker's own line says nothing
 PLENTY = 20  # samples that have to do, where load and CPU stay as low as they are
 TELLING = 0.7  # of CPU: from there on throughput / CPU is a fair estimate (Daedalus, sec. 3.1.2 and Fig. 5a), …
 DIFFERENT = 0.2  # … and so is a line through rates that differ by so much, as a share
 MEASURED = 1.5  # full batches, faded with age, that are a measurement: two in a row, also where one outlasts a loop
 SETTLED = 2.0  # samples of another scale-out before its own figure replaces the average of the one before
 FEW = 5.0  # samples with which a scale-out seen before counts as much as the average
-CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed, or skew is believed
+LIKE = 8.0  # samples of a worker until which most of what is thought of it is what is known of all others
 OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a share: slow nodes exist
 POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
 DRIFT = 0.2  # of CPU by which samples must lie off their worker's line, all on one side, …
@@ -48,78 +49,15 @@ STREAK = 3  # … and how many in a row, to make what was learned before count h
 USUAL_MISS = 0.05  # as a share: how far off predictions are until some were seen; on Spark 0.7 to 7 % were measured
 LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
 MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
-FULL = 0.98  # of a batch's limit: partitions are not equally full
-LARGE = 0.5  # of a batch's limit: with such batches in a row, one after the other, a job is at its limit as well
-BUSY = 0.9  # of the time from one batch to the next, spent in it: else a trigger was waited for, not work
+GROWN = 0.5  # of what larger batches gain that plans count on: they grow only while records wait, and all wait longer
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
-LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Of a micro-batch engine: seconds from one batch to the next, and the most records of one for each worker.
-
-    records: of the whole batch, where it was as large as it may be and the next followed at once; None: there was
-        room or time for more.
-    large: it was at least half as large as it may be, and the next followed at once.
-    workers: how many did it.
-    """
-
-    interval: float
-    limit: float
-    records: float | None = None
-    large: bool = False
-    workers: int | None = field(default=None, compare=False)
-
-    @classmethod
-    def between(cls, before: Batch | None, now: Batch | None, workers: int | None) -> Pace | None:
-        """From two batches in a row; None where they are not, where there is no limit, or where that is not known."""
-        if before is None or now is None or now.number != before.number + 1 or not (workers and now.limit):
-            return None
-        interval = now.ended_at - before.ended_at
-        if interval <= 0:
-            return None
-        size = now.records / now.limit if now.seconds >= BUSY * interval else 0.0
-        return cls(interval, now.limit / workers, now.records if size >= FULL else None, size >= LARGE, workers)
-
-    @property
-    def full(self) -> float | None:
-        """Records/s of each worker in a batch as large as it may be."""
-        return self.records / self.interval / self.workers if self.records is not None and self.workers else None
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """CPU = idle + cost x rate.
-
-    >>> line = Line(idle=0.3, cost=1e-4)
-    >>> round(line.rate(1.0)), round(line.full(1.0, Pace(interval=3.0, limit=60_000)))
-    (7000, 8696)
-    """
-
-    idle: float
-    cost: float
-
-    def rate(self, cpu: float) -> float:
-        return max(0.0, (cpu - self.idle) / self.cost)
-
-    def full(self, cpu: float, pace: Pace | None, of_batches: float = 1.0) -> float:
-        """The same with more waiting than one batch may have: all batches are as large as they can be.
-
-        of_batches: the share of idle CPU that is of batches, and not of time.
-        """
-        steady = self.rate(cpu)
-        if pace is None or self.idle <= 0 or steady * pace.interval >= pace.limit:
-            return steady
-        batches = of_batches * self.idle
-        return max(0.0, cpu - self.idle + batches) / (self.cost + batches * pace.interval / pace.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Records/s at a scale-out with more waiting than it can take, and where that comes from.
 
-    sure: what plans can rely on.
+    sure: what plans can rely on, and be as punctual as now.
     """
 
     workers: int
@@ -257,13 +195,14 @@ class Capacity:
         now = self._current
         measured = self._measured
         gain = now.gain if measured is None else measured * now.workers / now.capacity
+        counted = min(1.0, (1 + GROWN * (now.gain - 1)) / gain)
         if workers == now.workers:
-            return Estimate(workers, now.capacity * gain, "current", now.capacity * gain)
+            return Estimate(workers, now.capacity * gain, "current", now.capacity * gain * counted)
         source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
         capacity = self._elsewhere(now, self._at, workers) * gain
         if measured is not None:  # a smaller skew elsewhere is an estimate, too
             capacity = min(capacity, measured * workers)
-        return Estimate(workers, capacity, source, capacity * (1 - min(self._miss, MOST_MISS)))
+        return Estimate(workers, capacity, source, capacity * counted * (1 - min(self._miss, MOST_MISS)))
 
     @property
     def _measured(self) -> float | None:
@@ -325,7 +264,8 @@ class Capacity:
         pairs = self._pairs.get(name)
         if pairs is None or not pairs.y_mean or pairs.x_mean is None:
             return None
-        return _fit(pairs, max(pairs.x_mean - pooled.idle, 0.0) / pairs.y_mean, OWN_SPREAD)
+        own = fit(pairs, max(pairs.x_mean - pooled.idle, 0.0) / pairs.y_mean, OWN_SPREAD)
+        return own and own.towards(pooled, exp(-pairs.weight / LIKE))
 
     def _reckon(self) -> None:
         """Make of what was learned what the running scale-out can do; only when somebody asks, or it ends."""
@@ -384,7 +324,7 @@ class Capacity:
         """CPU that each spends on records. Of few samples, most of the difference is chance: one slow batch of one."""
         work = {name: max((self._cpu[name].mean or 0.0) - line.idle, 0.0) for name, line in lines.items()}
         usual = sum(work.values()) / max(len(work), 1)
-        believed = {name: 1 - exp(-self._cpu[name].weight / CORRELATED) for name in work}
+        believed = {name: 1 - exp(-self._cpu[name].weight / LIKE) for name in work}
         return {name: usual + (own - usual) * believed[name] for name, own in work.items()}
 
     def _pace(self) -> Pace | None:
@@ -396,7 +336,7 @@ class Capacity:
         pairs = self._pairs.get(name)
         if pairs is None or pairs.weight < FEWEST or not pairs.x_mean or not pairs.y_mean:
             return
-        line = _fit(pairs, pairs.x_mean / pairs.y_mean, POOL_SPREAD)
+        line = fit(pairs, pairs.x_mean / pairs.y_mean, POOL_SPREAD)
         expected = 0.0 if line is None else line.idle + line.cost * rate
         streak = self._streaks.get(name, 0)
         if expected > 0 and cpu < expected * (1 - DRIFT):
@@ -419,7 +359,7 @@ class Capacity:
     def _pooled(self) -> Line | None:
         total = self._total()
         cpu, rate = total.x_mean, total.y_mean
-        return _fit(total, cpu / rate, POOL_SPREAD) if cpu and rate else None
+        return fit(total, cpu / rate, POOL_SPREAD) if cpu and rate else None
 
     def _retire(self, name: str) -> None:
         """Keep what a worker that left showed about the job; its name may never come back."""
@@ -428,24 +368,6 @@ class Capacity:
 
 
 _LEFT = ""  # the name under which workers that left live on
-
-
-def _fit(pairs: Paired, prior: float, spread: float) -> Line | None:
-    """Cost per record by least squares, leaning on `prior` as much as the noise asks for."""
-    cpu, rate, weight = pairs.x_mean, pairs.y_mean, pairs.weight
-    if not cpu or not rate:
-        return None
-    cost = prior
-    rates = weight * (pairs.y_variance or 0.0)
-    both = weight * (pairs.covariance or 0.0)
-    if weight >= FEWEST and rates > 0 and both > 0:
-        squares = both / rates
-        left = max(0.0, weight * (pairs.x_variance or 0.0) - squares * both) / max(weight - 2, 1.0)
-        certain = rates / (left * CORRELATED) if left > 0 else inf
-        believed = 1 / (spread * prior) ** 2 if prior > 0 else 0.0
-        cost = squares if certain == inf else (squares * certain + prior * believed) / (certain + believed)
-    cost = min(max(cost, LEAST_COST * cpu / rate), MOST_COST * cpu / rate)
-    return Line(cpu - cost * rate, cost)
 
 
 def _faded(passed: float, half_life: float) -> float:

@@ -14,8 +14,9 @@ from typing import Literal
 
 from penstock.core import Fact, Observation, Reason
 from penstock.models.anomaly import Recoveries, Recovery
-from penstock.models.capacity import Capacity, Pace, warm
+from penstock.models.capacity import Capacity, warm
 from penstock.models.forecast import Outlook, Scored
+from penstock.models.pace import Pace
 from penstock.models.recovery import Downtimes, Way, recovery_time
 from penstock.models.sanity import Trust, checked
 
