@@ -153,6 +153,25 @@ def test_a_few_samples_of_one_busy_worker_are_not_yet_skew() -> None:
     assert found[2] == pytest.approx(0.5, rel=0.01), "but it is believed when it stays"
 
 
+def test_a_few_samples_of_workers_that_still_compile_are_not_yet_slow_nodes() -> None:
+    """Seen on Spark: two of three that had joined took twice the CPU for a record, and four seemed to do what three do.
+
+    Equal shares of the work, so nothing is skewed; a record costs the new ones twice as much. Were that so, the old
+    ones would go no faster than they: 2250 for all four.
+    """
+    found = []
+    for samples in (2, 8, 60):
+        model = fed(Capacity(), range(400, 1200, 20), (0.5, 0.5))
+        for second in range(samples):
+            rate = 300.0 + second
+            cpus = {"w0": 0.0008, "w1": 0.0008, "w2": 0.0016, "w3": 0.0016}
+            model.learn(60 + second, [Worker(name, 0.1 + cost * rate, rate) for name, cost in cpus.items()])
+        found.append(capacity(model, 4))
+    assert found[0] > 0.75 * 4 * 1125
+    assert found[0] > found[1] > found[2]
+    assert found[2] == pytest.approx(2250, rel=0.01), "but that is believed when it stays"
+
+
 def test_skew_lasts_longer_than_the_cost_of_a_record() -> None:
     """Three workers split unevenly. Hours later, when records cost twice as much, they are believed to do so still."""
     model = Capacity(half_life=600, skew_half_life=1e9)

@@ -26,6 +26,10 @@ def test_larger_batches_cost_less() -> None:
         found = model.at(workers)
         assert found is not None
         assert found.capacity == pytest.approx(workers / (5e-5 + 0.2 * 3 / 60_000), rel=0.01), "in full batches"
+    now = model.at(2)
+    assert now is not None
+    halfway = (2 * 0.8 / 5e-5 + now.capacity) / 2
+    assert now.sure == pytest.approx(halfway, rel=0.01), "half of that is planned on: nobody waits for full batches"
 
 
 def test_what_full_batches_do_comes_first() -> None:

@@ -30,7 +30,7 @@ from math import exp, pow, sqrt
 from typing import Literal
 
 from penstock.core import Worker
-from penstock.models.line import CORRELATED, FEWEST, Line, fit
+from penstock.models.line import FEWEST, Line, fit
 from penstock.models.overhead import Overhead
 from penstock.models.pace import Pace
 from penstock.models.welford import Moments, Paired
