@@ -27,7 +27,7 @@ from penstock.experiment import capacity, spec
 from penstock.experiment.feed import Feed, Task
 from penstock.experiment.pipeline import Pipeline
 from penstock.models.capacity import Capacity, warm
-from penstock.models.pace import Pace
+from penstock.models.pace import Pace, telling
 
 EXPERIMENT = """
 job = "wordcount"
@@ -105,7 +105,8 @@ def learned(pipeline: Pipeline, workers: int, rough: float, seconds: float, fold
                 ready = warm(seen.per_worker, seen.at)
                 fresh = seen.batch is not None and seen.batch != last and not seen.batch.cold
                 if fresh and len(ready) == workers and seen.at - began > LEAD:
-                    model.learn(seen.at, ready, pace=Pace.between(last, seen.batch, workers))
+                    paced = Pace.between(last, seen.batch, workers)
+                    model.learn(seen.at, ready, pace=paced, weight=telling(seen.batch))
                 last = seen.batch
     estimate = model.at(workers)
     if estimate is None:

@@ -137,13 +137,20 @@ class Capacity:
     _in_a_row: int = 0  # large batches
 
     def learn(
-        self, at: float, workers: Sequence[Worker], whole: bool = True, full: bool = False, pace: Pace | None = None
+        self,
+        at: float,
+        workers: Sequence[Worker],
+        whole: bool = True,
+        full: bool = False,
+        pace: Pace | None = None,
+        weight: float = 1.0,
     ) -> None:
         """Take in one sample of warm workers, those that report both CPU and rate.
 
         whole: these are all that run, so that what they do together is what this scale-out can do.
         full: they have more to do than they can, so that the busiest is at its highest CPU.
         pace: of a micro-batch engine, where all that run take part, also those that are too young to learn from.
+        weight: how much the sample says about the cost of records.
         """
         pairs = [(w.name, w.cpu, w.rate) for w in workers if w.cpu is not None and w.rate is not None]
         if not pairs:
@@ -162,7 +169,7 @@ class Capacity:
                 moments.fade(_faded(passed, half_life))
         self._overhead.fade(_faded(passed, self.half_life))
         if pace is not None:
-            self._interval.add(pace.interval)
+            self._interval.add(pace.interval, weight)
             self._limit = pace.limit
             if whole:
                 mean_cpu, mean_rate = (sum(values) / len(pairs) for values in list(zip(*pairs, strict=True))[1:])
@@ -170,7 +177,7 @@ class Capacity:
         self._measure(pace, whole)
         for name, cpu, rate in pairs:
             self._follow(name, cpu, rate)
-            self._pairs.setdefault(name, Paired()).add(cpu, rate)
+            self._pairs.setdefault(name, Paired()).add(cpu, rate, weight)
         if full or self._in_a_row > 1:
             self._full.add(max(cpu for _, cpu, _ in pairs))
         if not whole or len(pairs) < len(workers):
@@ -184,7 +191,7 @@ class Capacity:
             for name in [name for name in self._pairs if name not in members and name != _LEFT]:
                 self._retire(name)
         for name, cpu, _ in pairs:
-            self._cpu.setdefault(name, Moments()).add(cpu)
+            self._cpu.setdefault(name, Moments()).add(cpu, weight)
         self._whole_at = at
 
     def at(self, workers: int) -> Estimate | None:

@@ -43,12 +43,12 @@ class Moments:
     def deviation(self) -> float | None:
         return sqrt(self._squares / self.weight) if self.weight > 0 else None
 
-    def add(self, value: float) -> None:
+    def add(self, value: float, weight: float = 1.0) -> None:
         _finite(value)
         away = value - self._mean
-        self.weight += 1
-        self._mean += away / self.weight
-        self._squares += away * (value - self._mean)
+        self.weight += weight
+        self._mean += away * weight / self.weight
+        self._squares += weight * away * (value - self._mean)
 
     def add_many(self, values: ArrayLike) -> None:
         batch = _column(values)
@@ -131,16 +131,16 @@ class Paired:
         ratio = self._products / sqrt(self._x_squares) / sqrt(self._y_squares)
         return min(1.0, max(-1.0, ratio))
 
-    def add(self, x: float, y: float) -> None:
+    def add(self, x: float, y: float, weight: float = 1.0) -> None:
         _finite(x)
         _finite(y)
         x_away, y_away = x - self._x_mean, y - self._y_mean
-        self.weight += 1
-        self._x_mean += x_away / self.weight
-        self._y_mean += y_away / self.weight
-        self._x_squares += x_away * (x - self._x_mean)
-        self._y_squares += y_away * (y - self._y_mean)
-        self._products += x_away * (y - self._y_mean)
+        self.weight += weight
+        self._x_mean += x_away * weight / self.weight
+        self._y_mean += y_away * weight / self.weight
+        self._x_squares += weight * x_away * (x - self._x_mean)
+        self._y_squares += weight * y_away * (y - self._y_mean)
+        self._products += weight * x_away * (y - self._y_mean)
 
     def add_many(self, xs: ArrayLike, ys: ArrayLike) -> None:
         x_batch, y_batch = _column(xs), _column(ys)
