@@ -7,7 +7,7 @@ import pytest
 from penstock.core import Batch, Worker
 from penstock.models.capacity import Capacity
 from penstock.models.line import Line
-from penstock.models.pace import Pace
+from penstock.models.pace import Pace, telling
 
 
 def capacity(model: Capacity, workers: int) -> float:
@@ -177,3 +177,32 @@ def test_what_larger_batches_gain_is_reckoned_anew_while_workers_come_and_go() -
     for second in range(60, 160):
         model.learn(second, workers[:1], whole=False, pace=Pace(3.0, 60_000.0, workers=3))
     assert capacity(model, 2) == pytest.approx(2 / (5e-5 + 0.4 * 3 / 60_000), rel=0.01), "short ones have"
+
+
+@pytest.mark.parametrize(
+    ("batch", "weight"),
+    [
+        pytest.param(None, 1.0, id="no batches"),
+        pytest.param(Batch(1, 10.0, 2, 9), 1.0, id="no limit"),
+        pytest.param(Batch(1, 10.0, 2, 100, limit=100), 1.0, id="full"),
+        pytest.param(Batch(1, 10.0, 2, 20, limit=100), 1.0, id="a fifth"),
+        pytest.param(Batch(1, 10.0, 2, 10, limit=100), 0.125, id="a tenth"),
+        pytest.param(Batch(1, 10.0, 2, 0, limit=100), 0.05, id="empty"),
+    ],
+)
+def test_small_batches_say_little_about_records(batch: Batch | None, weight: float) -> None:
+    assert telling(batch) == pytest.approx(weight)
+
+
+def test_small_batches_do_not_acquaint_soon() -> None:
+    """Seen on a slow machine: they took three quarters of the CPU, and two workers seemed to do a third of the truth."""
+    model = Capacity()
+    for number in range(15):
+        workers = [Worker(f"w{i}", 0.5 + 0.02 * number, 600.0 + 100 * number) for i in range(2)]
+        model.learn(3.0 * number, workers, weight=telling(Batch(number, 3.0 * number, 3.0, 8_000, limit=120_000)))
+    assert not model.acquainted, "though load and CPU have moved"
+    for number in range(15, 19):
+        rate = 4_000.0 + 50 * number
+        workers = [Worker(f"w{i}", 0.3 + 9e-5 * rate, rate) for i in range(2)]
+        model.learn(3.0 * number, workers, weight=telling(Batch(number, 3.0 * number, 3.0, 28_000, limit=120_000)))
+    assert model.acquainted

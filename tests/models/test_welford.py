@@ -43,6 +43,20 @@ def _same(a: Paired, b: Paired, points: list[tuple[float, float]]) -> None:
     _close(a.covariance, b.covariance, x_scale * y_scale)
 
 
+@given(st.lists(st.tuples(numbers, numbers, st.integers(1, 5)), min_size=1, max_size=20))
+def test_a_weight_counts_as_often(points: list[tuple[float, float, int]]) -> None:
+    weighed, repeated = Paired(), [(x, y) for x, y, times in points for _ in range(times)]
+    one, every = Moments(), Moments()
+    for x, y, times in points:
+        weighed.add(x, y, times)
+        one.add(x, times)
+        every.add_many([x] * times)
+    _same(weighed, _paired(repeated), repeated)
+    scale = max(abs(x) for x, _, _ in points) or 1.0
+    _close(one.mean, every.mean, scale)
+    _close(one.variance, every.variance, scale**2)
+
+
 @given(st.lists(numbers, min_size=1, max_size=40), st.integers(0, 40))
 def test_any_split_merges_to_the_whole(values: list[float], cut: int) -> None:
     left, right = _moments(values[:cut]), _moments(values[cut:])
