@@ -195,7 +195,7 @@ def test_small_batches_say_little_about_records(batch: Batch | None, weight: flo
 
 
 def test_small_batches_do_not_acquaint_soon() -> None:
-    """Seen on a slow machine: they took three quarters of the CPU, and two workers seemed to do a third of the truth."""
+    """Seen on a slow machine: they took three quarters of the CPU, and two workers seemed to do a third of it all."""
     model = Capacity()
     for number in range(15):
         workers = [Worker(f"w{i}", 0.5 + 0.02 * number, 600.0 + 100 * number) for i in range(2)]
