@@ -28,8 +28,9 @@ def test_larger_batches_cost_less() -> None:
         assert found.capacity == pytest.approx(workers / (5e-5 + 0.2 * 3 / 60_000), rel=0.01), "in full batches"
     now = model.at(2)
     assert now is not None
-    halfway = (2 * 0.8 / 5e-5 + now.capacity) / 2
-    assert now.sure == pytest.approx(halfway, rel=0.01), "half of that is planned on: nobody waits for full batches"
+    assert now.sure == pytest.approx(2 * 0.8 / 5e-5, rel=0.01), (
+        "plans are for batches as of now: all wait for full ones"
+    )
 
 
 def test_what_full_batches_do_comes_first() -> None:

@@ -49,7 +49,6 @@ STREAK = 3  # … and how many in a row, to make what was learned before count h
 USUAL_MISS = 0.05  # as a share: how far off predictions are until some were seen; on Spark 0.7 to 7 % were measured
 LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
 MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
-GROWN = 0.5  # of what larger batches gain that plans count on: they grow only while records wait, and all wait longer
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 
 
@@ -57,7 +56,7 @@ LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, a
 class Estimate:
     """Records/s at a scale-out with more waiting than it can take, and where that comes from.
 
-    sure: what plans can rely on, and be as punctual as now.
+    sure: what plans can rely on, with batches as large as now.
     """
 
     workers: int
@@ -202,14 +201,14 @@ class Capacity:
         now = self._current
         measured = self._measured
         gain = now.gain if measured is None else measured * now.workers / now.capacity
-        counted = min(1.0, (1 + GROWN * (now.gain - 1)) / gain)
+        punctual = min(1.0, 1 / gain)  # larger batches do more, and all wait longer: nothing to plan on
         if workers == now.workers:
-            return Estimate(workers, now.capacity * gain, "current", now.capacity * gain * counted)
+            return Estimate(workers, now.capacity * gain, "current", now.capacity * gain * punctual)
         source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
         capacity = self._elsewhere(now, self._at, workers) * gain
         if measured is not None:  # a smaller skew elsewhere is an estimate, too
             capacity = min(capacity, measured * workers)
-        return Estimate(workers, capacity, source, capacity * counted * (1 - min(self._miss, MOST_MISS)))
+        return Estimate(workers, capacity, source, capacity * punctual * (1 - min(self._miss, MOST_MISS)))
 
     @property
     def _measured(self) -> float | None:
