@@ -137,14 +137,14 @@ def test_a_steep_rise_is_followed_to_the_end_of_the_forecast_though_that_lets_it
 
 
 def test_a_scale_in_pays_for_the_scale_out_that_may_follow() -> None:
-    """Two spare workers are worth 2 x 900 s and what they have cost; the price is 2400, and 4 x what the last took."""
+    """Two spare workers are worth 2 x 900 s and what they have cost; the price is 2100, and 4 x what the last took."""
     samples = steady(1500, 1200)
     cheap, dear, free = Daedalus(max_workers=8), Daedalus(max_workers=8), Daedalus(max_workers=8, worth=0)
     dear._known.setback = free._known.setback = 600.0
     assert after(samples, cheap)[0].workers == 2
     decision, _ = after(samples, dear)
     assert (decision.workers, decision.reason.code) == (4, "daedalus.put_off")
-    assert decision.reason.facts["price"] == 2400 + 4 * 600
+    assert decision.reason.facts["price"] == 2100 + 4 * 600
     assert after(steady(1500, 300), free)[0].workers == 2, "without a price there is none for that either"
 
 

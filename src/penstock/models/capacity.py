@@ -25,7 +25,7 @@ Deviations from the paper, each because it was measured to matter:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, pow, sqrt
 from typing import Literal
 
@@ -49,6 +49,7 @@ STREAK = 3  # … and how many in a row, to make what was learned before count h
 USUAL_MISS = 0.05  # as a share: how far off predictions are until some were seen; on Spark 0.7 to 7 % were measured
 LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
 MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
+PUNCTUAL = 0.5  # of a batch's limit: what plans count on. Full batches do more, and all records wait longer for them
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 
 
@@ -56,7 +57,7 @@ LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, a
 class Estimate:
     """Records/s at a scale-out with more waiting than it can take, and where that comes from.
 
-    sure: what plans can rely on, with batches as large as now.
+    sure: what plans can rely on, without anybody waiting for full batches.
     """
 
     workers: int
@@ -81,13 +82,14 @@ class Seen:
 class Current:
     """What runs: how many workers, what they can do together, and what they could with equal shares.
 
-    gain: how many times as much they do in batches as large as may be.
+    gain: how many times as much they do in batches as large as may be; punctual: in such that nobody waits long for.
     """
 
     workers: int
     capacity: float
     even: float
     gain: float = 1.0
+    punctual: float = 1.0
 
     @property
     def evenness(self) -> float:
@@ -201,7 +203,7 @@ class Capacity:
         now = self._current
         measured = self._measured
         gain = now.gain if measured is None else measured * now.workers / now.capacity
-        punctual = min(1.0, 1 / gain)  # larger batches do more, and all wait longer: nothing to plan on
+        punctual = min(1.0, now.punctual / gain)
         if workers == now.workers:
             return Estimate(workers, now.capacity * gain, "current", now.capacity * gain * punctual)
         source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
@@ -298,20 +300,22 @@ class Capacity:
         if alone > 0 and self._current is not None:
             count = self._current.workers
             even = alone / len(lines) * count
-            self._current = Current(count, self._current.evenness * even, even, self._gain(lines.values(), alone))
+            self._current = Current(count, self._current.evenness * even, even, *self._gains(lines.values(), alone))
 
     def _lines(self, names: Sequence[str]) -> dict[str, Line]:
         pooled = self._pooled()
         found = {} if pooled is None else {name: self._line(name, pooled) for name in names}
         return {name: line for name, line in found.items() if line is not None}
 
-    def _gain(self, lines: Iterable[Line], even: float) -> float:
-        """How many times as much as `even`, which is at the pace of now, these do in batches as large as may be."""
+    def _gains(self, lines: Iterable[Line], even: float) -> tuple[float, float]:
+        """How many times as much as `even`, which is at the pace of now, these do in full, and in punctual batches."""
         pace, pooled = self._pace(), self._pooled()
         if pace is None or pooled is None:
-            return 1.0
+            return 1.0, 1.0
         share = self._overhead.of_batches(pooled.idle, pace.interval)
-        return sum(line.full(self.ceiling, pace, share) for line in lines) / even
+        punctual = replace(pace, limit=PUNCTUAL * pace.limit)
+        full, half = (sum(line.full(self.ceiling, p, share) for line in lines) / even for p in (pace, punctual))
+        return full, half
 
     def _sum(self, members: Sequence[str]) -> Current | None:
         lines = self._lines(members)
@@ -324,7 +328,7 @@ class Capacity:
         even, scale = sum(line.rate(self.ceiling) for line in lines.values()), len(members) / len(lines)
         if min(sum(rates), even) <= 0:
             return None
-        return Current(len(members), sum(rates) * scale, even * scale, self._gain(lines.values(), even))
+        return Current(len(members), sum(rates) * scale, even * scale, *self._gains(lines.values(), even))
 
     def _work(self, lines: Mapping[str, Line]) -> dict[str, float]:
         """CPU that each spends on records. Of few samples, most of the difference is chance: one slow batch of one."""

@@ -53,7 +53,7 @@ class Daedalus(Policy):
     grace: seconds after a rescale without any other.
     worth: worker-seconds that a scale-in must save, by what spare workers have cost since the last rescale, and would
         cost within the horizon; besides what all workers lose to a scale-out, as long as those lately took. Three go at
-        once, one after some twenty-five minutes; 0: all at once, as in the paper.
+        once, one after some twenty minutes; 0: all at once, as in the paper.
     foresight: seconds beyond the horizon that its trend is followed, once workers have to be added, and the slope of
         the load until its end; 0: neither, as the paper.
     recovery_target: seconds in which the job must have caught up after a rescale or failure.
@@ -86,7 +86,7 @@ class Daedalus(Policy):
     interval: float = 60.0
     long_lived: float = 600.0
     grace: float = 180.0
-    worth: float = 2400.0
+    worth: float = 2100.0
     foresight: float = 450.0
     recovery_target: float = 600.0
     horizon: float = 900.0
