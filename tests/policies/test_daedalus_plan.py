@@ -54,17 +54,6 @@ TABLE = {
         "daedalus.long_lived",
     ),
     "no rescale so far: examined": ({}, 3, "daedalus.in"),
-    "fewer would do, but the last rescale is not over": ({"recovering": True}, 4, "daedalus.recovering"),
-    "more are needed, though the last rescale is not over": (
-        {"recovering": True, "load": 4100.0, "peak": lambda _: 4200.0},
-        5,
-        "daedalus.out",
-    ),
-    "the current one fits while it recovers": (
-        {"recovering": True, "load": 3500.0, "peak": lambda _: 3600.0},
-        4,
-        "daedalus.fits",
-    ),
     "load above the current capacity: out": ({"load": 4100.0, "peak": lambda _: 4200.0}, 5, "daedalus.out"),
     "the current one fits: stay": ({"load": 3500.0, "peak": lambda _: 3600.0}, 4, "daedalus.fits"),
     "the current one recovers too slowly: out": (

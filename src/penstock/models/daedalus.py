@@ -13,8 +13,6 @@ Deviations:
   within the horizon, is weighed against a price, as in the ski-rental problem (rent until it has cost as much as
   buying). While a load falls, one rescale by three workers takes the place of three by one; where one spare worker is
   all there is, it stays for a while and then goes.
-- Nobody is sent away before the last rescale or failure is over (`Situation.recovering`): while a job works off what
-  has waited, rates and CPU are of different moments, and what it can do is not known well.
 - Workers that the load is on its way to need (`Situation.trend`), soon after the forecast ends or by then if it rises
   more steeply than forecast, are added along with those that are needed within it: a rise that outlasts or outruns the
   forecast otherwise makes a row of rescales by one.
@@ -43,7 +41,6 @@ class Situation:
     trend: the load that it is on its way to, at the forecast's end or some time after it.
     next_loop, horizon: seconds until the next decision, and as far as the forecast goes.
     wasted: worker-seconds that spare workers have cost since the last rescale.
-    recovering: the last rescale or failure is not over yet.
     """
 
     current: int
@@ -60,7 +57,6 @@ class Situation:
     next_loop: float = 60.0
     horizon: float = 900.0
     wasted: float = 0.0
-    recovering: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +115,6 @@ def plan(situation: Situation, rules: Rules, walked: Decision | None = None) -> 
     decision = walked or walk(s, rules)
     spared = spare(s, decision)
     worth = s.wasted + spared * s.horizon
-    if spared and s.recovering:
-        facts = {"workers": decision.workers}
-        sentence = f"{_workers(current - spared)} would do, but the last rescale or failure is not over: none go before"
-        return _stay(s, decision, Reason("daedalus.recovering", sentence, facts), "not while recovering")
     return _put_off(s, rules, decision, worth) if spared and worth < rules.worth else decision
 
 
@@ -200,13 +192,9 @@ def _put_off(s: Situation, rules: Rules, decision: Decision, worth: float) -> De
         f"{_workers(fewer.workers)} would do, which is worth {worth:,.0f} worker-seconds so far "
         f"({s.wasted:,.0f} wasted, the rest within {s.horizon:,.0f} s): no rescale below {rules.worth:,.0f}"
     )
-    return _stay(s, decision, Reason("daedalus.put_off", sentence, facts), "not yet worth it")
-
-
-def _stay(s: Situation, decision: Decision, reason: Reason, verdict: str) -> Decision:
-    """As many as there are, instead of the fewer that were chosen last."""
-    fewer = Option(decision.options[-1].workers, False, Reason(reason.code, verdict, reason.facts))
-    return Decision(s.current, (reason,), (*decision.options[:-1], fewer), _expect(s, s.current, s.capacity(s.current)))
+    reason = Reason("daedalus.put_off", sentence, facts)
+    options = (*decision.options[:-1], Option(fewer.workers, False, Reason(reason.code, "not yet worth it", facts)))
+    return Decision(s.current, (reason,), options, _expect(s, s.current, s.capacity(s.current)))
 
 
 def _in_time(recovery: float | None, rules: Rules) -> bool:

@@ -4,8 +4,8 @@ Pfister, Scheinert, Geldenhuys, Kao, ICPE 2024. What is learned is in penstock.m
 penstock.models.daedalus; here are its constants, and what keeps it from deciding.
 
 Beyond the paper: the current backlog counts in a recovery; nothing is scaled down on measurements in doubt; a scale-in
-must be worth it, and waits until the last rescale is over; a scale-out looks beyond the forecast; with `confidence`,
-plans are made on an upper bound of the load instead of the forecast itself.
+must be worth it; a scale-out looks beyond the forecast; with `confidence`, plans are made on an upper bound of the
+load instead of the forecast itself.
 """
 
 from __future__ import annotations
@@ -196,7 +196,6 @@ class Daedalus(Policy):
             trend=self._trend(outlook),
             next_loop=self.period,
             horizon=self._scaled(self.horizon),
-            recovering=self._known.recoveries.watching,
         )
         rules = Rules(self._scaled(self.long_lived), self.recovery_target, self._price(current))
         walked = walk(situation, rules)
