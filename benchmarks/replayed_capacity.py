@@ -1,6 +1,6 @@
 """How right the capacity model was while `bench spark` ran: its word at every loop, against the suite's calibration.
 
-    python benchmarks/replayed_capacity.py runs/bench-spark [DIRECTORY ...] [--json]
+    python benchmarks/replayed_capacity.py [DIRECTORY ...] [--json]
 
 Every journal of the suite, whichever policy made it, is replayed through a fresh Daedalus, and what it says of the
 scale-out that runs is held against as many times what one worker did when the suite was calibrated. That is not the
@@ -24,6 +24,7 @@ from penstock.journal import Decided, Sample, read
 from penstock.policies import make
 from penstock.policies.daedalus import Daedalus
 
+USUAL = Path("runs/bench-spark")
 EARLY = 110.0  # seconds: until then a load of twelve minutes is on its first rise
 
 
@@ -50,12 +51,15 @@ def errors(journal: Path, of_one: float) -> Iterator[tuple[float, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", nargs="+", type=Path, help="directories of `penstock bench spark`")
+    parser.add_argument("suites", nargs="*", type=Path, help="of `penstock bench spark`; default: runs/bench-spark")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
+    if not arguments.suites and not USUAL.exists():  # as in `make bench`, which runs every benchmark there is
+        print(f"nothing to replay: `penstock bench spark` has left nothing in {USUAL}")
+        return
     found: dict[str, dict[str, float]] = {}
     everything: list[float] = []
-    for suite in arguments.suites:
+    for suite in arguments.suites or [USUAL]:
         if not (suite / "capacity.json").exists():
             parser.error(f"{suite} has no capacity.json: it is no directory of `penstock bench spark`")
         calibrated = json.loads((suite / "capacity.json").read_text())
