@@ -138,6 +138,8 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=3, help="how often a scale-out is measured at most")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
+    if arguments.tries < 1:
+        parser.error(f"--tries must be 1 or more, got {arguments.tries}")
     rows = []
     with tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as folder:
         experiment = spec.parse(EXPERIMENT.format(most=arguments.max), "capacity")

@@ -442,7 +442,7 @@ def test_a_hundred_thousand_bad_observations_do_no_harm() -> None:
     policy = Daedalus(min_workers=2, max_workers=8, time_scale=10)
     fresh = copy.deepcopy(policy)
     at, total, downs = 0.0, 0, 0
-    while total < 100_000:
+    while total < 120_000:
         if rng.random() < 0.001:
             policy = copy.deepcopy(fresh)
         of_loop = rng.choice(["useless", "half broken", "good"], p=[0.5, 0.4, 0.1])
@@ -465,7 +465,7 @@ def test_a_hundred_thousand_bad_observations_do_no_harm() -> None:
         if of_loop == "useless":
             assert not fewer, decision
         downs += fewer
-    assert downs > 30, "good loops do scale down, so the assertion above says something"
+    assert downs > 50, "good loops do scale down, so the assertion above says something"
 
 
 def test_an_outage_of_everything_changes_nothing() -> None:

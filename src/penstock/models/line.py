@@ -9,7 +9,7 @@ from penstock.models.pace import Pace
 from penstock.models.welford import Paired
 
 FEWEST = 4  # samples below which a worker's own line says nothing
-CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed, or skew is believed
+CORRELATED = 4.0  # samples of overlapping windows: so many count as one when noise is weighed
 LEAST_COST, MOST_COST = 0.3, 1.1  # of CPU / throughput: idle CPU is not negative, nor most of what is used
 
 
