@@ -16,8 +16,6 @@ from penstock.core import Batch, Decision, Observation, Policy, Reason, Worker
 from penstock.errors import ConfigError
 from penstock.journal import Decided, Journal, encode, read
 from penstock.loop import Loop, replay
-from penstock.models.anomaly import Recovery
-from penstock.models.recovery import Way
 from penstock.policies import make
 from penstock.policies.daedalus import Daedalus
 from penstock.testing import FakeClock, FakeTarget, PolicyContract
@@ -136,35 +134,14 @@ def test_a_steep_rise_is_followed_to_the_end_of_the_forecast_though_that_lets_it
     assert wanted[1].options[-1].reason.facts["trend"] == pytest.approx(1500 + 2.5 * (960 + 900), rel=0.03)
 
 
-def test_a_scale_in_pays_for_the_scale_out_that_may_follow() -> None:
-    """Two spare workers are worth 2 x 900 s and what they have cost; the price is 2100, and 4 x what the last took."""
-    samples = steady(1500, 1200)
-    cheap, dear, free = Daedalus(max_workers=8), Daedalus(max_workers=8), Daedalus(max_workers=8, worth=0)
-    dear._known.setback = free._known.setback = 600.0
-    assert after(samples, cheap)[0].workers == 2
-    decision, _ = after(samples, dear)
-    assert (decision.workers, decision.reason.code) == (4, "daedalus.put_off")
-    assert decision.reason.facts["price"] == 2100 + 4 * 600
-    assert after(steady(1500, 300), free)[0].workers == 2, "without a price there is none for that either"
-
-
-def recovered(policy: Daedalus, way: Way, observed: float | None) -> None:
-    policy._known._account(Recovery(way, 2, 3, 0.0, 1.0, observed, observed, None))
-
-
-def test_what_scale_outs_take_is_learned_from_those_that_were_seen_to_be_over() -> None:
-    policy = Daedalus()
-    assert policy._known.setback is None
-    for way, observed, setback in (
-        ("in", 70.0, None),
-        ("failure", 70.0, None),
-        ("out", None, None),
-        ("out", 40.0, 40.0),
-        ("out", 0.0, 20.0),
-        ("out", 60.0, 40.0),
-    ):
-        recovered(policy, way, observed)  # type: ignore[arg-type]
-        assert policy._known.setback == setback
+def test_the_price_of_a_scale_in_scales_with_time() -> None:
+    """One spare worker is worth 900 s and what it has cost so far: too little in ten minutes, but not without a price."""
+    whole, _ = after(steady(2500, 600))
+    scaled, _ = after(steady(2500, 100), Daedalus(max_workers=8, time_scale=6))
+    free, _ = after(steady(2500, 600), Daedalus(max_workers=8, worth=0))
+    assert (whole.reason.code, whole.reason.facts["price"]) == ("daedalus.put_off", 2700)
+    assert (scaled.reason.code, scaled.reason.facts["price"]) == ("daedalus.put_off", 450)
+    assert (free.reason.code, free.workers) == ("daedalus.in", 3)
 
 
 DOUBTS = {
@@ -387,7 +364,6 @@ def test_what_it_learned_survives_a_restart(tmp_path: Path) -> None:
         assert now is not None
         assert now.capacity == pytest.approx(then.capacity)
     assert known._known.downtimes == policy._known.downtimes
-    assert known._known.setback == policy._known.setback is not None
 
 
 BAD = (None, nan, inf, -inf, -1.0, -1e12, 0.0, 1e-9, 1e9, 1e300)

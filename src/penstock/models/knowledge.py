@@ -60,7 +60,6 @@ class Knowledge:
     cold: seconds after a worker's start in which nothing is learned from it.
     predicted: seconds that recovery at each scale-out will likeliest take, as last reckoned, with so much `waiting`.
     acquainted: enough was seen of the workers, once, to plan on what they can do.
-    setback: seconds that scale-outs took until they were over, the latest most; None before the first.
     """
 
     capacity: Capacity
@@ -74,7 +73,6 @@ class Knowledge:
     predicted: dict[int, float | None] = field(default_factory=dict)
     waiting: float = 0.0
     acquainted: bool = False
-    setback: float | None = None
     _arrivals: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
     _last: Observation | None = None
 
@@ -162,9 +160,6 @@ class Knowledge:
     def _account(self, ended: Recovery) -> None:
         if ended.observed is None or ended.after is None:
             return
-        if ended.way == "out":
-            before = ended.observed if self.setback is None else self.setback
-            self.setback = (before + ended.observed) / 2
         loads, estimate = self._since(ended.began_at), self.capacity.at(ended.after)
         if loads and estimate is not None:
             step = max(ended.observed, 1.0) / len(loads)

@@ -52,8 +52,7 @@ class Daedalus(Policy):
     long_lived: seconds after a rescale in which only need, not thrift, makes another.
     grace: seconds after a rescale without any other.
     worth: worker-seconds that a scale-in must save, by what spare workers have cost since the last rescale, and would
-        cost within the horizon; besides what all workers lose to a scale-out, as long as those lately took. Three go at
-        once, one after some twenty minutes; 0: all at once, as in the paper.
+        cost within the horizon. Three go at once, one after half an hour; 0: all at once, as in the paper.
     foresight: seconds beyond the horizon that its trend is followed, once workers have to be added, and the slope of
         the load until its end; 0: neither, as the paper.
     recovery_target: seconds in which the job must have caught up after a rescale or failure.
@@ -86,7 +85,7 @@ class Daedalus(Policy):
     interval: float = 60.0
     long_lived: float = 600.0
     grace: float = 180.0
-    worth: float = 2100.0
+    worth: float = 2700.0
     foresight: float = 450.0
     recovery_target: float = 600.0
     horizon: float = 900.0
@@ -197,17 +196,13 @@ class Daedalus(Policy):
             next_loop=self.period,
             horizon=self._scaled(self.horizon),
         )
-        rules = Rules(self._scaled(self.long_lived), self.recovery_target, self._price(current))
+        rules = Rules(self._scaled(self.long_lived), self.recovery_target, self._scaled(self.worth))
         walked = walk(situation, rules)
         wasted = self._waste.add(current, spare(situation, walked), self.period)
         decision = plan(replace(situation, wasted=wasted), rules, walked)
         return replace(
             decision, reasons=(self._view(load, outlook), *decision.reasons), expects=self._expects(decision)
         )
-
-    def _price(self, workers: int) -> float:
-        """What a scale-in must be worth: who is sent away may have to come back, and all wait while he warms up."""
-        return self._scaled(self.worth) + workers * (self._known.setback or 0.0) if self.worth else 0.0
 
     def _trend(self, outlook: Outlook) -> float:
         """Where the load is on its way to: some time after the forecast, or straight on until its end, if that is more.
