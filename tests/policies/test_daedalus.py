@@ -135,7 +135,7 @@ def test_a_steep_rise_is_followed_to_the_end_of_the_forecast_though_that_lets_it
 
 
 def test_the_price_of_a_scale_in_scales_with_time() -> None:
-    """One spare worker is worth 900 s and what it has cost so far: too little in ten minutes, unless there is no price."""
+    """One spare worker is worth 900 s and what it has cost so far: too little in ten minutes, unless nothing is."""
     whole, _ = after(steady(2500, 600))
     scaled, _ = after(steady(2500, 100), Daedalus(max_workers=8, time_scale=6))
     free, _ = after(steady(2500, 600), Daedalus(max_workers=8, worth=0))
