@@ -41,7 +41,7 @@ def test_a_restart_is_over_when_it_has_caught_up_and_stays_calm() -> None:
     watch.begin(100, "out", 2, 3, predicted=80.0)
     assert watch.watching
     ended = _feed(watch, STOP_30 + _at(LOAD, 30))
-    assert ended == [(206, Recovery("out", 2, 3, 100, hurt_at=101, over_at=191, observed=91, predicted=80.0))]
+    assert ended == [(206, Recovery("out", 2, 3, 100, hurt_at=101, over_at=191, observed=91, predicted=80.0, lag=1.0))]
     assert not watch.watching
 
 
@@ -82,6 +82,28 @@ def test_the_backlog_it_began_with_is_no_part_of_it() -> None:
     watch.begin(101, "in", 3, 2)
     ended = _feed(watch, [(LOAD, 0.0, 9000.0)] * 2 + [(LOAD, LOAD, 7001.0)] * 5 + [(LOAD, LOAD, 7000.0)] * 16, 102)
     assert [e.over_at for _, e in ended] == [109]
+
+
+def test_what_meters_tell_before_it_shows_and_after_all_is_caught_up_is_lag() -> None:
+    """Asked for at 100, down from 110 to 130, caught up at 170; rates are means that tell of it for 40 s more."""
+    watch = _quiet(Recoveries(), backlog=500.0)
+    watch.begin(100, "out", 2, 3)
+    runs_on: list[Sample] = [(LOAD, LOAD, 500.0)] * 9
+    down: list[Sample] = [(LOAD, 0.0, 500 + 1000.0 * i) for i in range(1, 21)]
+    catching_up: list[Sample] = [(LOAD, 1500.0, 20_500 - 500.0 * i) for i in range(1, 41)]
+    tail: list[Sample] = [(LOAD, 1200.0, 500.0)] * 40
+    ended = _feed(watch, [*runs_on, *down, *catching_up, *tail, *[(LOAD, LOAD, 500.0)] * 16])
+    (recovery,) = [e for _, e in ended]
+    assert (recovery.hurt_at, recovery.over_at, recovery.observed) == (110, 210, 110)
+    assert recovery.lag == 10 + (210 - 169)  # hurt after 10 s; the last 500 records were gone at 169
+
+
+def test_a_backlog_that_rises_again_was_not_caught_up() -> None:
+    watch = _quiet(Recoveries(), backlog=500.0)
+    watch.begin(100, "out", 2, 3)
+    waits: list[Sample] = [(LOAD, 0.0, 9000.0)] * 10
+    ended = _feed(watch, [*waits, *[(LOAD, 1500.0, 500.0)] * 5, *waits, *[(LOAD, LOAD, 500.0)] * 16])
+    assert [(e.over_at, e.lag) for _, e in ended] == [(126, 1.0)]
 
 
 def test_a_live_rescale_does_not_hurt() -> None:
@@ -172,7 +194,7 @@ def test_the_next_rescale_cuts_it_short() -> None:
     ended = _feed(watch, _at(0, 10) + _at(LOAD, 20), first=111)
     assert ended == [
         (111, Recovery("out", 2, 3, 100, hurt_at=101, over_at=None, observed=None, predicted=80.0)),
-        (136, Recovery("out", 3, 4, 110, hurt_at=111, over_at=121, observed=11, predicted=None)),
+        (136, Recovery("out", 3, 4, 110, hurt_at=111, over_at=121, observed=11, predicted=None, lag=1.0)),
     ]
 
 

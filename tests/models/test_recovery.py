@@ -194,6 +194,30 @@ def test_replay_comes_back_when_stops_do() -> None:
     assert _near(stops.anticipated("in"), 20.0, 10.0)
 
 
+def test_lag_is_no_downtime() -> None:
+    """At half its capacity a stop of 20 s and a replay of 10 s take 50 s; meters that lag by 70 s make that 120."""
+    stops = Downtimes(weight=1.0)
+    assert stops.observed("in", 120.0, load=[500.0], step=1, capacity=1000, lag=70.0) == stops.anticipated("in")
+    assert _near(stops.anticipated("in"), 20.0, 10.0)
+    assert stops.anticipated("in").lag == 70.0
+    assert stops.anticipated("out") == Stop(30.0, 10.0, 0.0), "each way has its own"
+
+
+def test_lag_is_learned_as_downtime_is() -> None:
+    stops = Downtimes()
+    for expected in (40.0, 60.0, 70.0):
+        stops.observed("out", 80.0, load=[500.0], step=1, capacity=1000, lag=80.0)
+        assert stops.anticipated("out").lag == expected
+    assert stops.anticipated("out").downtime < 4
+    assert stops.anticipated("failure") == stops.anticipated("out")
+
+
+@pytest.mark.parametrize("lag", [-1.0, 21.0, nan])
+def test_a_lag_that_cannot_be_is_refused(lag: float) -> None:
+    with pytest.raises(ValueError, match="lag must be"):
+        Downtimes().observed("out", 20.0, load=[1.0], step=1, capacity=2, lag=lag)
+
+
 def test_backlog_alone_explains_it() -> None:
     assert Downtimes().observed("out", 5.0, load=[500.0], step=1, capacity=1000, backlog=9000) == Stop(0.0, 0.0)
 

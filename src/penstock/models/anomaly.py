@@ -126,6 +126,8 @@ class Recovery:
     over_at: since when it has been normal again; `began_at` if it never hurt; None: cut short, given up, or not seen.
     observed: seconds from `began_at` to `over_at`; 0 if it never hurt; None like `over_at`.
     predicted: what the recovery was thought to take; waiting: records that were waiting already, as that reckoned.
+    lag: seconds of `observed` in which the stop did not show yet, or no longer waited for anything: means of a minute
+        tell of it for a minute more. What is left is the time that it took to catch up.
     """
 
     way: Way
@@ -137,6 +139,7 @@ class Recovery:
     observed: float | None
     predicted: float | None
     waiting: float = 0.0
+    lag: float = 0.0
 
 
 @dataclass(slots=True)
@@ -168,6 +171,7 @@ class _Episode:
     backlog: float | None
     waiting: float = 0.0
     hurt_at: float | None = None
+    caught_up_at: float | None = None
     calm: _Calm | None = None
     seen: bool = False
     blind: bool = False
@@ -191,7 +195,12 @@ class _Episode:
             observed=observed,
             predicted=self.predicted,
             waiting=self.waiting,
+            lag=0.0 if over_at is None else self._lag(over_at),
         )
+
+    def _lag(self, over_at: float) -> float:
+        begin = 0.0 if self.hurt_at is None else self.hurt_at - self.began_at
+        return begin + (0.0 if self.caught_up_at is None else max(0.0, over_at - self.caught_up_at))
 
 
 @dataclass(slots=True)
@@ -276,13 +285,18 @@ class Recoveries:
         """Whether the sample still belongs to the episode."""
         if episode.hurt_at is None and not self._hurts(episode, at, abnormal):
             return self._episode is not None
+        caught_up = self._caught_up(episode, workload, backlog)
+        if backlog is None or not caught_up:
+            episode.caught_up_at = None
+        elif episode.caught_up_at is None:
+            episode.caught_up_at = at
         calm = episode.calm
         if calm is not None:
             calm.samples += 1
             calm.abnormal += bool(abnormal)
             if calm.abnormal > self.detector.forgiven(calm.samples):
                 calm = None
-        elif not abnormal and self._caught_up(episode, workload, backlog):
+        elif not abnormal and caught_up:
             calm = _Calm(at)
         episode.calm = calm
         if calm is not None and at - calm.since >= self.calm:

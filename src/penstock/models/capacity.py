@@ -158,17 +158,19 @@ class Capacity:
             return
         passed = max(0.0, at - self._at) if self._at is not None else 0.0
         self._at = at
+        share = _faded(passed, self.half_life)
         for line in self._pairs.values():
-            line.fade(_faded(passed, self.half_life))
-        for share in self._cpu.values():
-            share.fade(_faded(passed, self.memory))
+            line.fade(share)
+        of_shares = _faded(passed, self.memory)
+        for cpu_share in self._cpu.values():
+            cpu_share.fade(of_shares)
         self._done.fade(_faded(passed, self.latest or self.memory))
         # Where CPU ends is the engine's, as skew is the keys': neither changes with what a record costs today.
         lasting = self.skew_half_life or self.half_life
-        for moments, half_life in ((self._full, lasting), (self._interval, self.half_life)):
+        for moments, left in ((self._full, _faded(passed, lasting)), (self._interval, share)):
             if moments.weight > 0:
-                moments.fade(_faded(passed, half_life))
-        self._overhead.fade(_faded(passed, self.half_life))
+                moments.fade(left)
+        self._overhead.fade(share)
         if pace is not None:
             self._interval.add(pace.interval, weight)
             self._limit = pace.limit

@@ -110,7 +110,7 @@ class Knowledge:
         """Predicted seconds to recover at a scale-out from a rescale to it, or from a failure there; None: never."""
         stop, estimate = self.downtimes.anticipated(way), self.capacity.at(workers)
         capacity = 0.0 if estimate is None else estimate.sure if sure else estimate.capacity
-        return recovery_time(
+        catching_up = recovery_time(
             outlook.forecast.path,
             outlook.forecast.step,
             capacity=capacity,
@@ -119,6 +119,7 @@ class Knowledge:
             replay=stop.replay,
             recent_rate=self.loop.load,
         )
+        return None if catching_up is None else stop.lag + catching_up
 
     def _learn_capacity(self, o: Observation, last: Observation | None) -> None:
         if o.uptime is not None and o.uptime < self.warm_up:
@@ -170,12 +171,22 @@ class Knowledge:
                 step=step,
                 capacity=estimate.capacity,
                 backlog=ended.waiting,
+                lag=ended.lag,
             )
         stop = self.downtimes.anticipated(ended.way)
         said = "not predicted" if ended.predicted is None else f"predicted {ended.predicted:,.0f} s"
         what = "failure" if ended.way == "failure" else f"rescale from {ended.before} to {ended.after}"
-        sentence = f"The {what} was over after {ended.observed:,.0f} s, {said}; next time {stop.downtime:,.1f} s down"
-        facts: dict[str, Fact] = {"observed": ended.observed, "predicted": ended.predicted, "downtime": stop.downtime}
+        lag = f", and {stop.lag:,.0f} s until meters show it and forget it" if stop.lag >= 1 else ""
+        sentence = (
+            f"The {what} was over after {ended.observed:,.0f} s, {said}; next time {stop.downtime:,.1f} s down{lag}"
+        )
+        facts: dict[str, Fact] = {
+            "way": ended.way,
+            "observed": ended.observed,
+            "predicted": ended.predicted,
+            "downtime": stop.downtime,
+            "lag": stop.lag,
+        }
         self.loop.notes.append(Reason("recovery.observed", sentence, facts))
 
 

@@ -7,7 +7,8 @@ forecast has eaten them up. At a constant rate that is Phoebe's closed form, D +
 Deviations: the backlog that is there already counts too (the authors' code does so, the paper is silent); a forecast
 above capacity lets the work grow; the end is solved for within a step; the load after the forecast is its last value.
 The paper says only that watched recoveries correct the anticipated downtime: `Downtimes` says how, and learns that an
-engine which rescales live neither stops nor replays.
+engine which rescales live neither stops nor replays. And where rates are means of a minute, a recovery of seconds is
+seen for a minute and more: that lag is told from catching up, as it does not grow with the load.
 """
 
 from __future__ import annotations
@@ -80,10 +81,14 @@ def recovery_time(
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """What a rescale or a failure costs: seconds without processing, and seconds of input to process again."""
+    """What a rescale or a failure costs: seconds without processing, and seconds of input to process again.
+
+    lag: seconds until it shows that something stopped, and after all was caught up until meters no longer tell of it.
+    """
 
     downtime: float
     replay: float
+    lag: float = 0.0
 
 
 @dataclass(slots=True)
@@ -98,8 +103,8 @@ class Downtimes:
     >>> live = Downtimes()
     >>> for _ in range(5):
     ...     _ = live.observed("out", 0.0, load=[800.0], step=60, capacity=1000)
-    >>> live.anticipated("out"), live.anticipated("in")
-    (Stop(downtime=0.9375, replay=0.3125), Stop(downtime=15.0, replay=10.0))
+    >>> live.anticipated("out")
+    Stop(downtime=0.9375, replay=0.3125, lag=0.0)
     """
 
     out: float = 30.0
@@ -138,8 +143,12 @@ class Downtimes:
         capacity: float,
         backlog: float = 0.0,
         recent_rate: float | None = None,
+        lag: float = 0.0,
     ) -> Stop | None:
-        """Learn from a recovery; the stop that explains it, or None where none does and nothing is learned."""
+        """Learn from a recovery; the stop that explains it, or None where none does and nothing is learned.
+
+        lag: how much of it was no catching up.
+        """
         rates = np.asarray(load, dtype=np.float64)
 
         def predicted(downtime: float, replay: float) -> float | None:
@@ -153,28 +162,33 @@ class Downtimes:
                 recent_rate=recent_rate,
             )
 
-        stop = self._explain(recovery_seconds, predicted)
+        stop = self._explain(recovery_seconds, lag, predicted)
         if stop is None:
             return None
         old, new = self.anticipated(way), self.weight
         self._learned[way] = Stop(
-            old.downtime + new * (stop.downtime - old.downtime), old.replay + new * (stop.replay - old.replay)
+            old.downtime + new * (stop.downtime - old.downtime),
+            old.replay + new * (stop.replay - old.replay),
+            old.lag + new * (stop.lag - old.lag),
         )
         return stop
 
-    def _explain(self, seen: float, predicted: Callable[[float, float], float | None]) -> Stop | None:
-        if not (isfinite(seen) and seen >= 0):
-            raise ValueError(f"recovery_seconds must be finite and 0 or more, got {seen!r}")
+    def _explain(self, seconds: float, lag: float, predicted: Callable[[float, float], float | None]) -> Stop | None:
+        if not (isfinite(seconds) and seconds >= 0):
+            raise ValueError(f"recovery_seconds must be finite and 0 or more, got {seconds!r}")
+        if not 0 <= lag <= seconds:
+            raise ValueError(f"lag must be 0 or more and at most recovery_seconds ({seconds!r}), got {lag!r}")
+        seen = seconds - lag
         if seen == 0:
-            return Stop(0.0, 0.0)
+            return Stop(0.0, 0.0, lag)
         at_once = predicted(0.0, self.replay)
         if at_once is not None and at_once <= seen:
             # No recovery is shorter than its downtime.
             downtime = _solve(lambda d: predicted(d, self.replay), seen, min(self.longest, seen))
-            return None if downtime is None else Stop(downtime, self.replay)
+            return None if downtime is None else Stop(downtime, self.replay, lag)
         # Even without a stop a full replay would have taken longer: less of it was replayed, on a live engine nothing.
         replay = _solve(lambda r: predicted(0.0, r), seen, self.replay)
-        return None if replay is None else Stop(0.0, replay)
+        return None if replay is None else Stop(0.0, replay, lag)
 
 
 def _solve(predicted: Callable[[float], float | None], seen: float, most: float) -> float | None:

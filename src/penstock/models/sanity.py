@@ -59,6 +59,8 @@ def checked(observation: Observation) -> Checked | None:
         return None
 
     def worker(w: Worker) -> Worker:
+        if _plain(w):
+            return w
         cpu = rate(f"cpu of {w.name}", w.cpu)
         return Worker(
             w.name,
@@ -90,6 +92,20 @@ def checked(observation: Observation) -> Checked | None:
 
 def _number(value: float) -> bool:
     return isinstance(value, float | int) and isfinite(value)
+
+
+def _plain(w: Worker) -> bool:
+    """Nothing about it is in doubt: the way of nearly all, and by far the quickest."""
+    return (
+        isinstance(w.cpu, float)
+        and LEAST <= w.cpu <= 1.0
+        and isinstance(w.rate, float)
+        and LEAST <= w.rate <= MOST
+        and isinstance(w.started_at, float)
+        and abs(w.started_at) <= MOST
+        and isinstance(w.ready_at, float)
+        and abs(w.ready_at) <= MOST
+    )
 
 
 def _sound(batch: Batch) -> bool:
