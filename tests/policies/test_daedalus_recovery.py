@@ -34,6 +34,6 @@ def test_recovery_is_predicted_to_a_quarter_of_what_is_observed() -> None:
     assert len(errors) >= 12
     assert median(errors) <= 0.25
     for way in ("out", "in"):
-        stop = policy._known.downtimes.anticipated(way)  # type: ignore[arg-type]
+        stop = policy._known.downtimes.anticipated(way)
         assert stop.lag >= 60, "the window of its meters at least"
         assert stop.downtime <= 20, "and what they smear is not taken for a stop"
