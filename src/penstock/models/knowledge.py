@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from penstock.core import Fact, Observation, Reason
 from penstock.models.anomaly import Recoveries, Recovery
 from penstock.models.capacity import Capacity, warm
 from penstock.models.forecast import Outlook, Scored
 from penstock.models.pace import Pace, telling
-from penstock.models.recovery import Downtimes, Way, recovery_time
+from penstock.models.recovery import Downtimes, Way, recovery_time, way
 from penstock.models.sanity import Trust, checked
 
 FULL = 5.0  # seconds of work that wait on an engine without batches when it is busy with nothing else
@@ -103,12 +102,11 @@ class Knowledge:
     def predict(self, outlook: Outlook, current: int, scale_outs: Iterable[int]) -> None:
         """What is held to account later: with the likeliest capacity, where plans rely on what is sure of it."""
         self.waiting = self.loop.waiting or 0.0
-        ways: dict[int, Way] = {n: "failure" if n == current else "out" if n > current else "in" for n in scale_outs}
-        self.predicted = {n: self.recovery(outlook, n, way, sure=False) for n, way in ways.items()}
+        self.predicted = {n: self.recovery(outlook, n, way(current, n), sure=False) for n in scale_outs}
 
-    def recovery(self, outlook: Outlook, workers: int, way: Way, *, sure: bool = True) -> float | None:
+    def recovery(self, outlook: Outlook, workers: int, how: Way, *, sure: bool = True) -> float | None:
         """Predicted seconds to recover at a scale-out from a rescale to it, or from a failure there; None: never."""
-        stop, estimate = self.downtimes.anticipated(way), self.capacity.at(workers)
+        stop, estimate = self.downtimes.anticipated(how), self.capacity.at(workers)
         capacity = 0.0 if estimate is None else estimate.sure if sure else estimate.capacity
         catching_up = recovery_time(
             outlook.forecast.path,
@@ -142,9 +140,10 @@ class Knowledge:
         """When a rescale or failure began to hurt, when it was over, and what to expect of the next."""
         before = None if last is None else last.requested
         if before is not None and o.requested is not None and o.requested != before:
-            way: Literal["out", "in"] = "out" if o.requested > before else "in"
             at = o.at if o.last_rescale_at is None else min(o.at, o.last_rescale_at)
-            self.recoveries.begin(at, way, before, o.requested, self.predicted.get(o.requested), self.waiting)
+            self.recoveries.begin(
+                at, way(before, o.requested), before, o.requested, self.predicted.get(o.requested), self.waiting
+            )
         elif o.requested is not None and any(event.code == "worker.lost" for event in o.events):
             self.recoveries.begin(
                 o.at, "failure", o.requested, o.requested, self.predicted.get(o.requested), self.waiting

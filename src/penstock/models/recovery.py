@@ -29,6 +29,11 @@ Rates = Sequence[float] | NDArray[np.float64]
 HALVINGS = 40  # ten minutes to less than a nanosecond
 
 
+def way(before: int, after: int) -> Way:
+    """How a job comes to have so many workers; with as many as it has, by losing one and getting another."""
+    return "failure" if after == before else "out" if after > before else "in"
+
+
 def recovery_time(
     load: Rates,
     step: float,

@@ -21,7 +21,7 @@ from penstock.models.capacity import Capacity
 from penstock.models.daedalus import Rules, Situation, Waste, plan, spare, walk
 from penstock.models.forecast import Outlook, Scored
 from penstock.models.knowledge import Knowledge
-from penstock.models.recovery import Downtimes
+from penstock.models.recovery import Downtimes, way
 from penstock.models.sanity import checked
 
 DAY = 86400.0
@@ -173,11 +173,7 @@ class Daedalus(Policy):
                 current, Reason("capacity.unknown", "What a worker can do is not known yet: no change")
             )
         since = None if o.last_rescale_at is None else max(0.0, o.at - o.last_rescale_at)
-        scale_outs = range(self.min_workers, self.max_workers + 1)
-        failure = {n: self._known.recovery(outlook, n, "failure") for n in scale_outs}
-        rescale = {n: self._known.recovery(outlook, n, "out" if n > current else "in") for n in scale_outs}
-        recovery = {**rescale, current: failure[current]}
-        self._known.predict(outlook, current, scale_outs)
+        self._known.predict(outlook, current, range(self.min_workers, self.max_workers + 1))
         if since is not None and since < self._scaled(self.grace):
             sentence = f"The last rescale was {since:.0f} s ago: none before {self._scaled(self.grace):g} s have passed"
             return Decision.hold(current, Reason("daedalus.grace", sentence, {"since": since}))
@@ -189,8 +185,8 @@ class Daedalus(Policy):
             backlog=self._known.loop.waiting or 0.0,  # going down on an unknown one is for the doubts to prevent
             since_rescale=since,
             capacity=self._capacity,
-            recovery=recovery.__getitem__,
-            failure=failure.__getitem__,
+            recovery=lambda n: self._known.recovery(outlook, n, way(current, n)),
+            failure=lambda n: self._known.recovery(outlook, n, "failure"),
             peak=lambda seconds: self._peak(outlook, seconds),
             trend=self._trend(outlook),
             next_loop=self.period,
