@@ -129,9 +129,30 @@ def test_a_rise_that_outlasts_the_forecast_takes_the_next_worker_along() -> None
 def test_a_steep_rise_is_followed_to_the_end_of_the_forecast_though_that_lets_it_die_out() -> None:
     """`last` expects no rise at all: five for the 3,900 of now and the reserve, seven for where the rise leads to."""
     samples = [seen(float(t), 1500 + 2.5 * t) for t in range(960)]
-    wanted = [after(samples, Daedalus(max_workers=8, forecaster="last", foresight=f))[0] for f in (0, 450)]
+    policies = [Daedalus(max_workers=8, forecaster="last", foresight=f, confirmations=1) for f in (0, 450)]
+    wanted = [after(samples, policy)[0] for policy in policies]
     assert [decision.workers for decision in wanted] == [5, 7]
     assert wanted[1].options[-1].reason.facts["trend"] == pytest.approx(1500 + 2.5 * (960 + 900), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("confirmations", "codes"),
+    [
+        (3, ["daedalus.fits", "daedalus.unconfirmed", "daedalus.unconfirmed", "daedalus.out"]),
+        (1, ["daedalus.fits", "daedalus.out", "daedalus.out", "daedalus.out"]),
+    ],
+)
+def test_a_rise_is_followed_once_three_loops_foresaw_it(confirmations: int, codes: list[str]) -> None:
+    """Of 4,000 that four workers do 3,300 arrive as it is first foreseen, and 3,500 two loops later."""
+    policy = Daedalus(max_workers=8, forecaster="linear", confirmations=confirmations)
+    told = []
+    for second in range(1021):
+        observation = seen(float(second), 2000 + 1.5 * second)
+        policy.learn(observation)
+        if second % 60 == 0:
+            told.append(policy.decide(observation).reason.code)
+    assert told[-4:] == codes
+    assert "daedalus.unconfirmed" not in told[:-4]
 
 
 def test_the_price_of_a_scale_in_scales_with_time() -> None:
@@ -231,6 +252,8 @@ def test_what_a_batch_has_in_flight_is_no_backlog() -> None:
         ("time_scale", 0.0),
         ("half_life", 1.0),
         ("worth", -1.0),
+        ("confirmations", 0),
+        ("confirmations", 101),
         ("foresight", -1.0),
         ("worth", nan),
         ("forecaster", "prophet"),

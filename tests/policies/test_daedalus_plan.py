@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.models.daedalus import Rules, Situation, Waste, plan
+from penstock.models.daedalus import Rules, Situation, Waste, plan, walk
 
 
 def rising(low: float, high: float, seconds: float = 900) -> Callable[[float], float]:
@@ -131,6 +131,54 @@ def test_a_scale_in_must_be_worth_it(change: dict[str, object], workers: int, co
     assert decision.expects.capacity == 1000.0 * workers
 
 
+# Four workers do what arrives, but would not recover in time if one were lost, as the load is thought to rise.
+FORESEEN: dict[str, object] = {
+    "load": 3500.0,
+    "peak": lambda _: 3600.0,
+    "recovery": lambda n: 700.0 if n < 5 else 500.0,
+}
+CONFIRMED = {
+    "foreseen for the first time": ({"foreseen": 1}, 4, "daedalus.unconfirmed"),
+    "and again": ({"foreseen": 2}, 4, "daedalus.unconfirmed"),
+    "three times in a row": ({"foreseen": 3}, 5, "daedalus.out"),
+    "due: more arrives than they can do": ({"load": 4100.0, "foreseen": 0}, 5, "daedalus.out"),
+    "due: as much arrives as they can do": ({"load": 4000.0, "foreseen": 0}, 5, "daedalus.out"),
+    "due until the next loop": ({"peak": lambda _: 4000.0, "foreseen": 0}, 5, "daedalus.out"),
+    "due: more waits than they do in a second": ({"backlog": 4001.0, "foreseen": 0}, 5, "daedalus.out"),
+    "in flight": ({"backlog": 4000.0, "foreseen": 1}, 4, "daedalus.unconfirmed"),
+    "none fits, some day": ({"recovery": lambda _: None, "foreseen": 1}, 4, "daedalus.unconfirmed"),
+    "none fits, confirmed": ({"recovery": lambda _: None, "foreseen": 3}, 6, "daedalus.none_fits"),
+    "fewer need no confirmation": (
+        {"load": 500.0, "peak": lambda _: 600.0, "recovery": lambda _: 60.0},
+        1,
+        "daedalus.in",
+    ),
+    "those that run fit": ({"recovery": lambda _: 60.0, "foreseen": 1}, 4, "daedalus.fits"),
+}
+
+NONE_CHOSEN = ("daedalus.unconfirmed", "daedalus.none_fits")
+
+
+@pytest.mark.parametrize(("change", "workers", "code"), CONFIRMED.values(), ids=CONFIRMED.keys())
+def test_what_is_only_foreseen_is_followed_once_confirmed(change: dict[str, object], workers: int, code: str) -> None:
+    situation = replace(BASE, **(FORESEEN | change))  # type: ignore[arg-type]
+    decision = plan(situation, Rules(confirmations=3))
+    assert (decision.workers, decision.reason.code) == (workers, code)
+    assert any(option.chosen for option in decision.options) == (code not in NONE_CHOSEN)
+    at_once = plan(situation, Rules())
+    assert at_once.workers == (workers if code != "daedalus.unconfirmed" else walk(situation, Rules()).workers)
+
+
+def test_what_is_not_confirmed_is_told() -> None:
+    decision = plan(replace(BASE, **FORESEEN, foreseen=2), Rules(confirmations=3))  # type: ignore[arg-type]
+    assert decision.reason.facts == {"workers": 5, "foreseen": 2, "confirmations": 3}
+    assert decision.reason.sentence == (
+        "5 workers may be needed, by 2 of the 3 loops in a row that it takes; until the next one 4 workers will do"
+    )
+    assert [option.workers for option in decision.options] == [1, 2, 3, 4, 5]
+    assert decision.options[-1].reason.code == "daedalus.unconfirmed"
+
+
 def test_what_is_put_off_is_told() -> None:
     decision = plan(replace(BASE, wasted=600), Rules(worth=2700))
     assert decision.reason.facts == {"workers": 3, "wasted": 600, "worth": 1500, "price": 2700}
@@ -203,6 +251,7 @@ def test_the_walk_is_visible() -> None:
     worth=st.sampled_from([0.0, 2700.0]),
     wasted=st.floats(0, 3000),
     onward=st.floats(0, 5),
+    foreseen=st.integers(0, 4),
 )
 def test_more_load_never_means_fewer_workers(
     current: int,
@@ -215,6 +264,7 @@ def test_more_load_never_means_fewer_workers(
     worth: float,
     wasted: float,
     onward: float,
+    foreseen: int,
 ) -> None:
     """Monotone in load, for any capacities that grow with the workers, with recovery reckoned from spare capacity."""
 
@@ -239,8 +289,9 @@ def test_more_load_never_means_fewer_workers(
             peak=rising(load, load * growth),
             trend=load * onward,
             wasted=wasted,
+            foreseen=foreseen,
         )
-        return plan(situation, Rules(worth=worth)).workers
+        return plan(situation, Rules(worth=worth, confirmations=3)).workers
 
     low, high = at(load), at(load * factor)
     assert low is not None

@@ -16,6 +16,9 @@ Deviations:
 - Workers that the load is on its way to need (`Situation.trend`), soon after the forecast ends or by then if it rises
   more steeply than forecast, are added along with those that are needed within it: a rise that outlasts or outruns the
   forecast otherwise makes a row of rescales by one.
+- Workers for what is only foreseen, while those that run do all there is until the next loop, are added once several
+  loops in a row foresaw it (`Rules.confirmations`): one forecast in a row of others may be wrong, and a rescale that
+  follows it makes another one.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ class Situation:
     trend: the load that it is on its way to, at the forecast's end or some time after it.
     next_loop, horizon: seconds until the next decision, and as far as the forecast goes.
     wasted: worker-seconds that spare workers have cost since the last rescale.
+    foreseen: loops in a row, this one too, that wanted workers for what is to come only.
     """
 
     current: int
@@ -57,6 +61,7 @@ class Situation:
     next_loop: float = 60.0
     horizon: float = 900.0
     wasted: float = 0.0
+    foreseen: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +69,13 @@ class Rules:
     """The two constants of the algorithm, in seconds: how long a rescale should live, how fast one must recover.
 
     worth: worker-seconds that a scale-in must be worth.
+    confirmations: loops in a row that must foresee a need before workers are added for it, unless it is due.
     """
 
     long_lived: float = 600.0
     recovery_target: float = 600.0
     worth: float = 0.0
+    confirmations: int = 1
 
 
 @dataclass(slots=True)
@@ -113,6 +120,8 @@ def plan(situation: Situation, rules: Rules, walked: Decision | None = None) -> 
                 current, (Reason("daedalus.long_lived", sentence, facts),), expects=_expect(s, current, capacity)
             )
     decision = walked or walk(s, rules)
+    if foreseen(s, decision) and s.foreseen < rules.confirmations:
+        return _unconfirmed(s, rules, decision)
     spared = spare(s, decision)
     worth = s.wasted + spared * s.horizon
     return _put_off(s, rules, decision, worth) if spared and worth < rules.worth else decision
@@ -121,6 +130,16 @@ def plan(situation: Situation, rules: Rules, walked: Decision | None = None) -> 
 def spare(situation: Situation, decision: Decision) -> int:
     """How many workers fewer would do."""
     return 0 if decision.workers is None else max(situation.current - decision.workers, 0)
+
+
+def foreseen(situation: Situation, decision: Decision) -> bool:
+    """Whether more workers are wanted for what is to come only: nothing waits that those that run could not do now.
+
+    Until the next loop, that is; what is in flight is no backlog.
+    """
+    s, capacity = situation, situation.capacity(situation.current)
+    more = decision.workers is not None and decision.workers > s.current
+    return more and capacity > max(s.load, s.peak(s.next_loop)) and capacity >= s.backlog
 
 
 def walk(situation: Situation, rules: Rules) -> Decision:
@@ -194,6 +213,21 @@ def _put_off(s: Situation, rules: Rules, decision: Decision, worth: float) -> De
     )
     reason = Reason("daedalus.put_off", sentence, facts)
     options = (*decision.options[:-1], Option(fewer.workers, False, Reason(reason.code, "not yet worth it", facts)))
+    return Decision(s.current, (reason,), options, _expect(s, s.current, s.capacity(s.current)))
+
+
+def _unconfirmed(s: Situation, rules: Rules, decision: Decision) -> Decision:
+    """Stay, as a forecast that is followed at once is followed in its errors, too."""
+    more = decision.workers or s.most
+    facts: dict[str, Fact] = {"workers": more, "foreseen": s.foreseen, "confirmations": rules.confirmations}
+    sentence = (
+        f"{_workers(more)} may be needed, by {s.foreseen} of the {rules.confirmations} loops in a row that it takes; "
+        f"until the next one {_workers(s.current)} will do"
+    )
+    reason = Reason("daedalus.unconfirmed", sentence, facts)
+    options = decision.options
+    if options and options[-1].chosen:
+        options = (*options[:-1], Option(more, False, Reason(reason.code, "not yet sure", facts)))
     return Decision(s.current, (reason,), options, _expect(s, s.current, s.capacity(s.current)))
 
 

@@ -18,7 +18,7 @@ from penstock.errors import check
 from penstock.models import forecast
 from penstock.models.anomaly import Detector, Recoveries
 from penstock.models.capacity import Capacity
-from penstock.models.daedalus import Rules, Situation, Waste, plan, spare, walk
+from penstock.models.daedalus import Rules, Situation, Waste, foreseen, plan, spare, walk
 from penstock.models.forecast import Outlook, Scored
 from penstock.models.knowledge import Knowledge
 from penstock.models.recovery import Downtimes, way
@@ -53,6 +53,8 @@ class Daedalus(Policy):
     grace: seconds after a rescale without any other.
     worth: worker-seconds that a scale-in must save, by what spare workers have cost since the last rescale, and would
         cost within the horizon. Three go at once, one after half an hour; 0: all at once, as in the paper.
+    confirmations: loops in a row that must foresee a need before workers are added for it, unless those that run would
+        not do until the next loop; 1: at once, as in the paper.
     foresight: seconds beyond the horizon that its trend is followed, once workers have to be added, and the slope of
         the load until its end; 0: neither, as the paper.
     recovery_target: seconds in which the job must have caught up after a rescale or failure.
@@ -86,6 +88,7 @@ class Daedalus(Policy):
     long_lived: float = 600.0
     grace: float = 180.0
     worth: float = 2700.0
+    confirmations: int = 3
     foresight: float = 450.0
     recovery_target: float = 600.0
     horizon: float = 900.0
@@ -102,6 +105,7 @@ class Daedalus(Policy):
     time_scale: float = 1.0
     _known: Knowledge = field(init=False, repr=False)
     _waste: Waste = field(init=False, repr=False, default_factory=Waste)
+    _foreseen: int = field(init=False, repr=False, default=0)  # loops in a row that wanted workers for what is to come
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,6 +115,7 @@ class Daedalus(Policy):
         check(0 <= self.worth <= MOST_WORTH, "worth", f"be from 0 to {MOST_WORTH:g} worker-seconds", self.worth)
         check(0.1 <= self.time_scale <= 60, "time_scale", "be from 0.1 to 60", self.time_scale)
         check(0 < self.max_wape <= 10, "max_wape", "be above 0 and at most 10", self.max_wape)
+        check(1 <= self.confirmations <= 100, "confirmations", "be from 1 to 100", self.confirmations)
         check(1 <= self.poor_loops <= 1000, "poor_loops", "be from 1 to 1000", self.poor_loops)
         fits = self.confidence == 0 or 0.5 <= self.confidence <= 0.99
         check(fits, "confidence", "be 0, or from 0.5 to 0.99", self.confidence)
@@ -192,10 +197,11 @@ class Daedalus(Policy):
             next_loop=self.period,
             horizon=self._scaled(self.horizon),
         )
-        rules = Rules(self._scaled(self.long_lived), self.recovery_target, self._scaled(self.worth))
+        rules = Rules(self._scaled(self.long_lived), self.recovery_target, self._scaled(self.worth), self.confirmations)
         walked = walk(situation, rules)
         wasted = self._waste.add(current, spare(situation, walked), self.period)
-        decision = plan(replace(situation, wasted=wasted), rules, walked)
+        self._foreseen = self._foreseen + 1 if foreseen(situation, walked) else 0
+        decision = plan(replace(situation, wasted=wasted, foreseen=self._foreseen), rules, walked)
         return replace(
             decision, reasons=(self._view(load, outlook), *decision.reasons), expects=self._expects(decision)
         )
