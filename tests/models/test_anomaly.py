@@ -106,6 +106,20 @@ def test_a_backlog_that_rises_again_was_not_caught_up() -> None:
     assert [(e.over_at, e.lag) for _, e in ended] == [(126, 1.0)]
 
 
+def test_lag_is_never_more_than_all_of_it_however_times_are_rounded() -> None:
+    """Nothing ever waits here, so all of it is lag; summed up from its parts, some of these would be an ulp more."""
+    for sevenths in range(1, 60):
+        watch, began = Recoveries(Detector(enough=3)), sevenths / 7
+        for part in range(4):
+            assert watch.learn(began * part / 4, LOAD, LOAD, 500.0) == ()
+        watch.begin(began, "out", 2, 3)
+        samples = [(0.0, 500.0)] * 9 + [(LOAD, 500.0)] * 20
+        at = (began + 0.3 + 1.1 * i for i in range(len(samples)))
+        ended = [r for when, sample in zip(at, samples, strict=True) for r in watch.learn(when, LOAD, *sample)]
+        assert [r.lag for r in ended] == [r.observed for r in ended]
+        assert len(ended) == 1
+
+
 def test_a_live_rescale_does_not_hurt() -> None:
     watch = _quiet(Recoveries())
     watch.begin(100, "in", 3, 2, predicted=40.0)

@@ -195,12 +195,14 @@ class _Episode:
             observed=observed,
             predicted=self.predicted,
             waiting=self.waiting,
-            lag=0.0 if over_at is None else self._lag(over_at),
+            lag=0.0 if over_at is None or observed is None else observed - self._catching_up(over_at),
         )
 
-    def _lag(self, over_at: float) -> float:
-        begin = 0.0 if self.hurt_at is None else self.hurt_at - self.began_at
-        return begin + (0.0 if self.caught_up_at is None else max(0.0, over_at - self.caught_up_at))
+    def _catching_up(self, over_at: float) -> float:
+        """Subtracted from the whole, so that lag is never more than that, however times are rounded."""
+        begin = self.began_at if self.hurt_at is None else self.hurt_at
+        end = over_at if self.caught_up_at is None else min(self.caught_up_at, over_at)
+        return max(0.0, end - begin)
 
 
 @dataclass(slots=True)
