@@ -1,6 +1,6 @@
 """How right the capacity model is on real Spark: its word after one loop of ordinary load, against saturation.
 
-    python benchmarks/capacity.py [--max 6] [--loop 60] [--steady 0.1] [--tries 3] [--json]
+    python benchmarks/capacity.py [--max 6] [--loop 60] [--steady 0.1] [--tries 3] [--json] [--keep FILE]
 
 For each scale-out: the job is saturated, as `penstock calibrate` does it, with the batch limits of an ordinary run;
 then it gets a load that swings between 35 % and 75 % of that for one loop, and a model that knows nothing else learns
@@ -8,6 +8,9 @@ from it; then it is saturated once more. The mean of the two is what the model's
 others use as well the speed itself changes within minutes, and `drift` says how much. Where it changed by more than
 `--steady`, no word of any model could be judged by it: that scale-out is measured anew, up to `--tries` times, and the
 steadiest counts. All are printed. The words of word count follow a Zipf law, so the keys are skewed. Four minutes each.
+
+`--keep` appends what the model saw, one JSON object per sample and one per scale-out with what was found, so that a
+word that is off can be looked into, and another model be asked.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from penstock.errors import Unavailable
 from penstock.experiment import capacity, spec
@@ -32,6 +36,8 @@ from penstock.models.pace import Pace, telling
 EXPERIMENT = """
 job = "wordcount"
 max_workers = {most}
+[stream]
+warm_up = 12
 [workload]
 kind = "constant"
 level = 0
@@ -85,8 +91,14 @@ def settle(pipeline: Pipeline, workers: int) -> None:
     raise SystemExit(f"{workers} workers were not ready after 5 minutes")
 
 
-def learned(pipeline: Pipeline, workers: int, rough: float, seconds: float, folder: Path) -> float:
-    """The estimate of a fresh model after one loop; before it, as long as it takes to fill the metrics' windows."""
+def learned(
+    pipeline: Pipeline, workers: int, rough: float, seconds: float, folder: Path
+) -> tuple[float, list[dict[str, Any]]]:
+    """The estimate of a fresh model after one loop, and its samples.
+
+    Before it, as long as it takes to fill the metrics' windows.
+    """
+    samples: list[dict[str, Any]] = []
     model, last = Capacity(memory=2 * seconds), None  # the last batch that was seen
     swing = {"kind": "sine", "low": 0.35 * rough, "high": 0.75 * rough, "periods": 1, "duration": LEAD + seconds}
     task = Task(
@@ -103,29 +115,35 @@ def learned(pipeline: Pipeline, workers: int, rough: float, seconds: float, fold
             with suppress(Unavailable):
                 seen = pipeline.target.observe()
                 ready = warm(seen.per_worker, seen.at)
-                fresh = seen.batch is not None and seen.batch != last and not seen.batch.cold
-                if fresh and len(ready) == workers and seen.at - began > LEAD:
+                fresh = seen.batch != last
+                if seen.batch and fresh and not seen.batch.cold and len(ready) == workers and seen.at - began > LEAD:
                     paced = Pace.between(last, seen.batch, workers)
                     model.learn(seen.at, ready, pace=paced, weight=telling(seen.batch))
+                    pairs = [[w.name, w.cpu, w.rate] for w in ready]
+                    paces = None if paced is None else asdict(paced)
+                    samples.append({"at": seen.at, "workers": pairs, "pace": paces, "batch": asdict(seen.batch)})
                 last = seen.batch
     estimate = model.at(workers)
     if estimate is None:
         raise SystemExit(f"nothing was learned with {workers} workers")
-    return estimate.capacity
+    return estimate.capacity, samples
 
 
-def tried(pipeline: Pipeline, workers: int, loop: float, folder: Path) -> Row:
+def tried(pipeline: Pipeline, workers: int, loop: float, folder: Path, keep: Path | None) -> Row:
     """One scale-out: saturated, an ordinary loop, saturated again."""
     tell(f"{workers} workers: saturating")
     before = capacity.measure(pipeline, workers, seconds=SATURATED).rate
     settle(pipeline, workers)
     tell(f"{workers} workers: one loop of ordinary load")
     folder.mkdir()
-    estimate = learned(pipeline, workers, before, loop, folder)
+    estimate, samples = learned(pipeline, workers, before, loop, folder)
     tell(f"{workers} workers: saturating again")
     after = capacity.measure(pipeline, workers, seconds=SATURATED).rate
     settle(pipeline, workers)
     row = Row(workers, estimate, before, after)
+    if keep is not None:
+        with keep.open("a") as file:
+            file.writelines(json.dumps(line) + "\n" for line in [*samples, asdict(row)])
     tell(f"{workers} workers: {estimate:,.0f} estimated, {before:,.0f}, {after:,.0f} found, {row.error:+.1%}")
     return row
 
@@ -136,6 +154,7 @@ def main() -> None:
     parser.add_argument("--loop", type=float, default=60.0, help="seconds of a loop")
     parser.add_argument("--steady", type=float, default=0.1, help="the most drift, as a share, with which a try counts")
     parser.add_argument("--tries", type=int, default=3, help="how often a scale-out is measured at most")
+    parser.add_argument("--keep", type=Path, help="append what the model saw and what was found to this file")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     if arguments.tries < 1:
@@ -148,7 +167,8 @@ def main() -> None:
             pipeline.warm_up()
             for workers in range(1, pipeline.cluster.max_workers + 1):
                 for attempt in range(1, arguments.tries + 1):
-                    rows.append(row := tried(pipeline, workers, arguments.loop, Path(folder) / f"{workers}-{attempt}"))
+                    place = Path(folder) / f"{workers}-{attempt}"
+                    rows.append(row := tried(pipeline, workers, arguments.loop, place, arguments.keep))
                     if abs(row.drift) <= arguments.steady:
                         break
     counted = [

@@ -134,8 +134,8 @@ def main() -> None:
         return
     names = [field.name for field in fields(Row)]
     print(" ".join(f"{name:>15}" for name in names))
-    for row in [*(asdict(row) for row in rows), medians]:
-        print(" ".join(f"{row[name]:>15.1f}" for name in names) + ("  median" if row is medians else ""))
+    for values in [*(asdict(row) for row in rows), medians]:
+        print(" ".join(f"{values[name]:>15.1f}" for name in names) + ("  median" if values is medians else ""))
 
 
 if __name__ == "__main__":
