@@ -1,6 +1,7 @@
 """How right the capacity model is on real Spark: its word after one loop of ordinary load, against saturation.
 
     python benchmarks/capacity.py [--max 6] [--loop 60] [--steady 0.1] [--tries 3] [--json] [--keep FILE]
+    python benchmarks/capacity.py --replay FILE
 
 For each scale-out: the job is saturated, as `penstock calibrate` does it, with the batch limits of an ordinary run;
 then it gets a load that swings between 35 % and 75 % of that for one loop, and a model that knows nothing else learns
@@ -9,8 +10,8 @@ others use as well the speed itself changes within minutes, and `drift` says how
 `--steady`, no word of any model could be judged by it: that scale-out is measured anew, up to `--tries` times, and the
 steadiest counts. All are printed. The words of word count follow a Zipf law, so the keys are skewed. Four minutes each.
 
-`--keep` appends what the model saw, one JSON object per sample and one per scale-out with what was found, so that a
-word that is off can be looked into, and another model be asked.
+`--keep` appends what the model saw, one JSON object per sample and one per scale-out with what was found. `--replay`
+asks the model of now about such a file, in seconds: benchmarks/data has one of a slow day.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.core import Batch, Worker
 from penstock.errors import Unavailable
 from penstock.experiment import capacity, spec
 from penstock.experiment.feed import Feed, Task
@@ -91,15 +94,24 @@ def settle(pipeline: Pipeline, workers: int) -> None:
     raise SystemExit(f"{workers} workers were not ready after 5 minutes")
 
 
-def learned(
-    pipeline: Pipeline, workers: int, rough: float, seconds: float, folder: Path
-) -> tuple[float, list[dict[str, Any]]]:
-    """The estimate of a fresh model after one loop, and its samples.
+def word(samples: Iterable[Mapping[str, Any]], workers: int, seconds: float) -> float:
+    """What a model that knows nothing else makes of a loop of so many seconds."""
+    model = Capacity(memory=2 * seconds)
+    for sample in samples:
+        seen = [Worker(name, cpu=cpu, rate=rate) for name, cpu, rate in sample["workers"]]
+        pace = None if sample["pace"] is None else Pace(**sample["pace"])
+        model.learn(sample["at"], seen, pace=pace, weight=telling(Batch(**sample["batch"])))
+    estimate = model.at(workers)
+    if estimate is None:
+        raise SystemExit(f"nothing was learned with {workers} workers")
+    return estimate.capacity
 
-    Before it, as long as it takes to fill the metrics' windows.
-    """
-    samples: list[dict[str, Any]] = []
-    model, last = Capacity(memory=2 * seconds), None  # the last batch that was seen
+
+def seen_in(
+    pipeline: Pipeline, workers: int, rough: float, seconds: float, folder: Path
+) -> Iterator[Mapping[str, Any]]:
+    """Samples of one loop of ordinary load; before it, as long as it takes to fill the metrics' windows."""
+    last = None  # the last batch that was seen
     swing = {"kind": "sine", "low": 0.35 * rough, "high": 0.75 * rough, "periods": 1, "duration": LEAD + seconds}
     task = Task(
         log=str(pipeline.log.path),
@@ -115,18 +127,16 @@ def learned(
             with suppress(Unavailable):
                 seen = pipeline.target.observe()
                 ready = warm(seen.per_worker, seen.at)
-                fresh = seen.batch != last
-                if seen.batch and fresh and not seen.batch.cold and len(ready) == workers and seen.at - began > LEAD:
+                new = seen.batch is not None and seen.batch != last and not seen.batch.cold
+                if seen.batch and new and len(ready) == workers and seen.at - began > LEAD:
                     paced = Pace.between(last, seen.batch, workers)
-                    model.learn(seen.at, ready, pace=paced, weight=telling(seen.batch))
-                    pairs = [[w.name, w.cpu, w.rate] for w in ready]
-                    paces = None if paced is None else asdict(paced)
-                    samples.append({"at": seen.at, "workers": pairs, "pace": paces, "batch": asdict(seen.batch)})
+                    yield {
+                        "at": seen.at,
+                        "workers": [[w.name, w.cpu, w.rate] for w in ready],
+                        "pace": None if paced is None else asdict(paced),
+                        "batch": asdict(seen.batch),
+                    }
                 last = seen.batch
-    estimate = model.at(workers)
-    if estimate is None:
-        raise SystemExit(f"nothing was learned with {workers} workers")
-    return estimate.capacity, samples
 
 
 def tried(pipeline: Pipeline, workers: int, loop: float, folder: Path, keep: Path | None) -> Row:
@@ -136,7 +146,8 @@ def tried(pipeline: Pipeline, workers: int, loop: float, folder: Path, keep: Pat
     settle(pipeline, workers)
     tell(f"{workers} workers: one loop of ordinary load")
     folder.mkdir()
-    estimate, samples = learned(pipeline, workers, before, loop, folder)
+    samples = list(seen_in(pipeline, workers, before, loop, folder))
+    estimate = word(samples, workers, loop)
     tell(f"{workers} workers: saturating again")
     after = capacity.measure(pipeline, workers, seconds=SATURATED).rate
     settle(pipeline, workers)
@@ -148,6 +159,36 @@ def tried(pipeline: Pipeline, workers: int, loop: float, folder: Path, keep: Pat
     return row
 
 
+def replayed(path: Path, loop: float) -> list[Row]:
+    """The rows of a file that was kept, with the word of the model of now."""
+    rows: list[Row] = []
+    samples: list[dict[str, Any]] = []
+    for line in path.read_text().splitlines():
+        kept = json.loads(line)
+        if "workers" in kept and "estimated" in kept:
+            rows.append(replace(Row(**kept), estimated=word(samples, kept["workers"], loop)))
+            samples = []
+        else:
+            samples.append(kept)
+    return rows
+
+
+def measured(most: int, loop: float, steady: float, tries: int, keep: Path | None) -> list[Row]:
+    """All scale-outs, on a cluster."""
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as folder:
+        experiment = spec.parse(EXPERIMENT.format(most=most), "capacity")
+        with Pipeline(experiment, Path(folder) / "run", workers=1, tell=tell) as pipeline:
+            tell("warming up")
+            pipeline.warm_up()
+            for workers in range(1, pipeline.cluster.max_workers + 1):
+                for attempt in range(1, tries + 1):
+                    rows.append(row := tried(pipeline, workers, loop, Path(folder) / f"{workers}-{attempt}", keep))
+                    if abs(row.drift) <= steady:
+                        break
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--max", type=int, default=6, help="the largest scale-out")
@@ -155,22 +196,19 @@ def main() -> None:
     parser.add_argument("--steady", type=float, default=0.1, help="the most drift, as a share, with which a try counts")
     parser.add_argument("--tries", type=int, default=3, help="how often a scale-out is measured at most")
     parser.add_argument("--keep", type=Path, help="append what the model saw and what was found to this file")
+    parser.add_argument("--replay", type=Path, help="no cluster: ask the model of now about a file that --keep wrote")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     if arguments.tries < 1:
         parser.error(f"--tries must be 1 or more, got {arguments.tries}")
-    rows = []
-    with tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as folder:
-        experiment = spec.parse(EXPERIMENT.format(most=arguments.max), "capacity")
-        with Pipeline(experiment, Path(folder) / "run", workers=1, tell=tell) as pipeline:
-            tell("warming up")
-            pipeline.warm_up()
-            for workers in range(1, pipeline.cluster.max_workers + 1):
-                for attempt in range(1, arguments.tries + 1):
-                    place = Path(folder) / f"{workers}-{attempt}"
-                    rows.append(row := tried(pipeline, workers, arguments.loop, place, arguments.keep))
-                    if abs(row.drift) <= arguments.steady:
-                        break
+    if arguments.replay is not None and not arguments.replay.is_file():
+        parser.error(f"--replay must name a file that --keep wrote, got {arguments.replay}")
+    if arguments.replay is not None:
+        rows = replayed(arguments.replay, arguments.loop)
+        if not rows:
+            parser.error(f"--replay must name a file that --keep wrote, got {arguments.replay}, which has no scale-out")
+    else:
+        rows = measured(arguments.max, arguments.loop, arguments.steady, arguments.tries, arguments.keep)
     counted = [
         min((r for r in rows if r.workers == n), key=lambda r: abs(r.drift)) for n in sorted({r.workers for r in rows})
     ]
