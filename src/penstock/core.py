@@ -86,6 +86,7 @@ class Batch:
 
     cold: it ran on workers that were not warm, so no model learns from it.
     limit: the most records that it could have had; None: not limited, or not known.
+    trigger: seconds from the start of one batch to that of the next, at least; None: none to wait for, or not known.
     """
 
     number: int
@@ -94,6 +95,7 @@ class Batch:
     records: int
     cold: bool = False
     limit: int | None = None
+    trigger: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def test_only_static_begins_with_its_workers_and_all_else_is_alike() -> None:
             "job": "wordcount",
             "min_workers": 1,
             "max_workers": MOST,
-            "stream": {"warm_up": 12},
+            "stream": {"warm_up": 12, "max_records_per_worker": 60_000},
             "guards": {"settle": 10},
         }
         for head in heads.values()

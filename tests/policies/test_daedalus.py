@@ -415,7 +415,8 @@ def broken(rng: np.random.Generator, o: Observation) -> Observation:
         return replace(o, workers=int(rng.integers(-3, 20)), requested=(None, -1, 0, 3, 1000)[rng.integers(5)])
     if kind == 10:
         number = int(rng.integers(0, 5))
-        return replace(o, batch=Batch(number, bad() or 0.0, bad() or 0.0, number, bool(rng.integers(2))))
+        cold = bool(rng.integers(2))
+        return replace(o, batch=Batch(number, bad() or 0.0, bad() or 0.0, number, cold, number * 100, bad()))
     return silent(o)
 
 

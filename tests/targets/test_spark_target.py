@@ -67,6 +67,9 @@ def test_what_is_observed(pipeline: Pipeline) -> None:
     eventually(complete, "a complete observation")
     now = seen[-1]
     assert now.requested == now.workers == 2
+    assert now.batch is not None
+    assert now.batch.trigger == pipeline.experiment.stream.trigger
+    assert now.batch.limit == 2 * pipeline.max_records_per_worker
     assert now.input_rate is not None
     assert now.input_rate > 0
     assert all(0 <= (w.cpu or 0) <= 1 for w in now.per_worker)

@@ -247,7 +247,12 @@ def _case(task: Task, name: str) -> None:
     calibration = spark_suite.calibrate(into, minutes=task.minutes, most=task.most, static=task.static)
     (case,) = spark_suite.choose((name,))
     text = spark_suite.toml(
-        case, peak=calibration.peak, minutes=task.minutes, most=task.most, static=calibration.workers
+        case,
+        peak=calibration.peak,
+        minutes=task.minutes,
+        most=task.most,
+        static=calibration.workers,
+        batch=calibration.batch,
     )
     summary = into / name / "summary.json"
     failed_before = json.loads(summary.read_text())["failed_tasks"] if summary.exists() else 0

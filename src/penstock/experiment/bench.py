@@ -36,6 +36,8 @@ FIRST_WORKERS = 2  # for all but static
 WARM_UP = 12  # batches before the load begins: in 12 minutes a cold JVM counts for more than in six hours
 CALIBRATION_SECONDS = 45.0
 CALIBRATION_BATCHES = 5
+BATCH = 60_000  # records of a batch for each worker at most: on most machines that is four seconds of work or more …
+BATCH_SECONDS = 4.0  # … and on a fast one it is made so, or the limit would be the trigger, and not CPU
 OWN = ("calibration", "capacity.json.partial")  # what a calibration that was stopped leaves behind
 
 Table = Mapping[str, str | int | float]
@@ -103,6 +105,7 @@ class Calibration:
     minutes, max_workers, static: as asked for; workers: those of static that the cluster has room for.
     rate: records/s that these could do, from `batches` batches with this `spread`; peak: records/s of every load.
     machine: where it was measured.
+    batch: records that a batch of a run has at most for each worker.
     """
 
     minutes: float
@@ -114,6 +117,7 @@ class Calibration:
     batches: int
     peak: float
     machine: str
+    batch: int = BATCH
 
     @property
     def per_worker(self) -> float:
@@ -135,7 +139,7 @@ def static_of(most: int) -> int:
     return max(1, round(STATIC * most))
 
 
-def toml(case: Case, *, peak: float, minutes: float, most: int, static: int) -> str:
+def toml(case: Case, *, peak: float, minutes: float, most: int, static: int, batch: int = BATCH) -> str:
     """The experiment of a case, as a file that `penstock run` also takes.
 
     >>> print(toml(Case("sine", "static"), peak=9000, minutes=12, most=6, static=4).split("[guards]")[0].strip())
@@ -155,6 +159,7 @@ def toml(case: Case, *, peak: float, minutes: float, most: int, static: int) -> 
     <BLANKLINE>
     [stream]
     warm_up = 12
+    max_records_per_worker = 60000
     <BLANKLINE>
     [policy]
     name = "static"
@@ -163,7 +168,8 @@ def toml(case: Case, *, peak: float, minutes: float, most: int, static: int) -> 
     still = case.policy == "static"
     policy = {**POLICIES[case.policy], **({"workers": static} if still else {})}
     first = static if still else min(FIRST_WORKERS, most)
-    return _text(case.name, most, first, _shape(case.load, peak, minutes), policy)
+    stream: Table = {"warm_up": WARM_UP, "max_records_per_worker": batch}
+    return _text(case.name, most, first, _shape(case.load, peak, minutes), policy, stream)
 
 
 def load(name: str, *, peak: float, minutes: float) -> Load:
@@ -175,7 +181,7 @@ def _shape(name: str, peak: float, minutes: float) -> Table:
     return {**LOADS[name], "duration": float(minutes) * 60, "scale_to": peak}
 
 
-def _text(name: str, most: int, first: int, workload: Table, policy: Table) -> str:
+def _text(name: str, most: int, first: int, workload: Table, policy: Table, stream: Table) -> str:
     head: Table = {
         "name": name,
         "job": "wordcount",
@@ -183,7 +189,7 @@ def _text(name: str, most: int, first: int, workload: Table, policy: Table) -> s
         "max_workers": most,
         "initial_workers": first,
     }
-    tables = {"workload": workload, "stream": {"warm_up": WARM_UP}, "policy": policy, "guards": {"settle": 10}}
+    tables = {"workload": workload, "stream": stream, "policy": policy, "guards": {"settle": 10}}
     return _lines(head) + "".join(f"\n[{key}]\n{_lines(table)}" for key, table in tables.items())
 
 
@@ -192,10 +198,11 @@ def _lines(table: Table) -> str:
 
 
 def experiments(
-    cases: Iterable[Case], *, peak: float, minutes: float, most: int, static: int
+    cases: Iterable[Case], *, peak: float, minutes: float, most: int, static: int, batch: int = BATCH
 ) -> dict[Case, spec.Experiment]:
     """The cases, checked: what is wrong with one is said before anything starts."""
-    return {c: spec.parse(toml(c, peak=peak, minutes=minutes, most=most, static=static), c.name) for c in cases}
+    texts = {c: toml(c, peak=peak, minutes=minutes, most=most, static=static, batch=batch) for c in cases}
+    return {case: spec.parse(text, case.name) for case, text in texts.items()}
 
 
 def finished(directory: Path, experiment: spec.Experiment) -> bool:
@@ -250,29 +257,49 @@ def calibrate(
     tell: Callable[[str], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Calibration:
-    """What static's workers can do under the settings of a run; measured once, and kept with the suite."""
+    """What static's workers can do, one batch after the other; measured once, and kept with the suite."""
     known = claim(into, minutes=minutes, most=most, static=static)
     if known is not None:
         return known
     directory = into / "calibration"
     shutil.rmtree(directory, ignore_errors=True)  # of one that was stopped
-    text = _text("calibration", most, static, {"kind": "constant", "level": 0}, POLICIES["static"])
+    # No trigger is waited for: what CPU allows is asked.
+    stream: Table = {"warm_up": WARM_UP, "max_records_per_worker": BATCH, "trigger": 0}
+    text = _text("calibration", most, static, {"kind": "constant", "level": 0}, POLICIES["static"], stream)
     with Pipeline(spec.parse(text, "calibration"), directory, workers=static, tell=tell) as pipeline:
         tell("warming up: the first batches load and compile")
         pipeline.warm_up(stop)
         workers = min(static, pipeline.cluster.max_workers)
         tell(f"calibrating: how much can {workers} workers do here?")
         found = capacity.measure(pipeline, workers, batches=CALIBRATION_BATCHES, seconds=CALIBRATION_SECONDS, stop=stop)
-        bounded = pipeline.cluster.groups is not None
+        bounded, larger = pipeline.cluster.groups is not None, pipeline.max_records_per_worker / BATCH
     shutil.rmtree(directory, ignore_errors=True)
     calibration = Calibration(
-        minutes, most, static, workers, found.rate, found.spread, found.batches, PEAK * found.rate, _machine(bounded)
+        minutes,
+        most,
+        static,
+        workers,
+        found.rate,
+        found.spread,
+        found.batches,
+        PEAK * found.rate,
+        _machine(bounded),
+        batch_of(found.per_worker / larger),
     )
     partial = into / "capacity.json.partial"
     partial.write_text(json.dumps(asdict(calibration), indent=2))
     partial.rename(into / "capacity.json")  # whole or not at all
     tell(f"{workers} workers do {found.rate:,.0f} records/s (± {found.spread:.0%} between batches)")
     return calibration
+
+
+def batch_of(per_worker: float) -> int:
+    """Records of a batch for a worker that does so many a second.
+
+    >>> batch_of(9_000.0), batch_of(26_400.0)
+    (60000, 106000)
+    """
+    return max(BATCH, 1000 * round(BATCH_SECONDS * per_worker / 1000))
 
 
 def run(
@@ -291,8 +318,10 @@ def run(
     """
     calibration = claim(into, minutes=minutes, most=most, static=static)
     # What is wrong with any case is said now: before the calibration the peak is not known, but all else is.
-    peak, room = (1.0, static) if calibration is None else (calibration.peak, calibration.workers)
-    for case, experiment in experiments(cases, peak=peak, minutes=minutes, most=most, static=room).items():
+    peak, room, batch = 1.0, static, BATCH
+    if calibration is not None:
+        peak, room, batch = calibration.peak, calibration.workers, calibration.batch
+    for case, experiment in experiments(cases, peak=peak, minutes=minutes, most=most, static=room, batch=batch).items():
         finished(into / case.name, experiment)
     into.mkdir(parents=True, exist_ok=True)
     if calibration is None:
@@ -304,7 +333,14 @@ def run(
         if calibration is None:
             raise Unavailable(f"the calibration ended without a result in {str(into)!r}")
     tell(f"the peak of every load is {calibration.peak:,.0f} of {calibration.rate:,.0f} records/s")
-    checked = experiments(cases, peak=calibration.peak, minutes=minutes, most=most, static=calibration.workers)
+    checked = experiments(
+        cases,
+        peak=calibration.peak,
+        minutes=minutes,
+        most=most,
+        static=calibration.workers,
+        batch=calibration.batch,
+    )
     for place, case in enumerate(cases, 1):
         title = f"run {place} of {len(cases)}: {case.policy} on {case.load}"
         if finished(into / case.name, checked[case]):

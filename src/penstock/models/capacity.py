@@ -17,6 +17,7 @@ Deviations from the paper, each because it was measured to matter:
 - A micro-batch engine that falls behind makes larger batches, and fewer. What a batch costs besides its records, which
   at an even pace looks like idle CPU, then counts less (penstock.models.overhead). Capacity is what can be done like
   that; and while batches are as large as they may be, what they do is no estimate but a measurement, and comes first.
+  A full batch at every trigger is the most there is, whatever CPU is left.
 - What is said of a scale-out before a rescale is compared with what is found there, and what can be relied on is less
   by as much as such words were off. A job that splits unevenly at some scale-outs gets more reserve than one that
   scales as foreseen.
@@ -30,6 +31,7 @@ from math import exp, pow, sqrt
 from typing import Literal
 
 from penstock.core import Worker
+from penstock.models.estimate import Current, Estimate, Seen
 from penstock.models.line import FEWEST, Line, fit
 from penstock.models.overhead import Overhead
 from penstock.models.pace import Pace
@@ -51,49 +53,6 @@ LESSON = 0.25  # how far one prediction that was off moves what is expected of t
 MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
 PUNCTUAL = 0.5  # of a batch's limit: what plans count on. Full batches do more, and all records wait longer for them
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Records/s at a scale-out with more waiting than it can take, and where that comes from.
-
-    sure: what plans can rely on, without anybody waiting for full batches.
-    """
-
-    workers: int
-    capacity: float
-    source: Literal["current", "seen", "average"]
-    sure: float
-
-
-@dataclass(slots=True)
-class Seen:
-    """What a scale-out was found to be capable of, when, and from how many samples.
-
-    evenness: as a share of what as many workers could do with equal shares of the work: less under skew.
-    """
-
-    at: float
-    evenness: float
-    samples: float
-
-
-@dataclass(frozen=True, slots=True)
-class Current:
-    """What runs: how many workers, what they can do together, and what they could with equal shares.
-
-    gain: how many times as much they do in batches as large as may be; punctual: in such that nobody waits long for.
-    """
-
-    workers: int
-    capacity: float
-    even: float
-    gain: float = 1.0
-    punctual: float = 1.0
-
-    @property
-    def evenness(self) -> float:
-        return min(1.0, self.capacity / self.even)
 
 
 @dataclass(slots=True)
@@ -133,6 +92,7 @@ class Capacity:
     _interval: Moments = field(default_factory=Moments)
     _overhead: Overhead = field(default_factory=Overhead)
     _limit: float | None = None  # records of one batch for each worker
+    _most: float | None = None  # records/s of each, with a full batch at every trigger
     _done: Moments = field(default_factory=Moments)  # records/s of each, in batches as large as may be …
     _done_by: int | None = None  # … of so many workers
     _in_a_row: int = 0  # large batches
@@ -173,7 +133,7 @@ class Capacity:
         self._overhead.fade(share)
         if pace is not None:
             self._interval.add(pace.interval, weight)
-            self._limit = pace.limit
+            self._limit, self._most = pace.limit, pace.most
             if whole:
                 mean_cpu, mean_rate = (sum(values) / len(pairs) for values in list(zip(*pairs, strict=True))[1:])
                 self._overhead.add(mean_cpu, mean_rate, pace.interval)
@@ -199,6 +159,11 @@ class Capacity:
 
     def at(self, workers: int) -> Estimate | None:
         """What `workers` can process; None before anything is known."""
+        found = self._by_work(workers)
+        return found if found is None or self._most is None else found.held_to(self._most * workers)
+
+    def _by_work(self, workers: int) -> Estimate | None:
+        """What they could with batches as large and as frequent as they like."""
         self._reckon()
         if self._current is None or self._at is None:
             return None

@@ -21,6 +21,7 @@ class Pace:
         room or time for more.
     large: it was at least half as large as it may be, and the next followed at once.
     workers: how many did it.
+    trigger: seconds from the start of one batch to that of the next, at least; None: none to wait for, or not known.
     """
 
     interval: float
@@ -28,6 +29,7 @@ class Pace:
     records: float | None = None
     large: bool = False
     workers: int | None = field(default=None, compare=False)
+    trigger: float | None = None
 
     @classmethod
     def between(cls, before: Batch | None, now: Batch | None, workers: int | None) -> Pace | None:
@@ -38,12 +40,22 @@ class Pace:
         if interval <= 0:
             return None
         size = now.records / now.limit if now.seconds >= BUSY * interval else 0.0
-        return cls(interval, now.limit / workers, now.records if size >= FULL else None, size >= LARGE, workers)
+        records = now.records if size >= FULL else None
+        return cls(interval, now.limit / workers, records, size >= LARGE, workers, now.trigger)
 
     @property
     def full(self) -> float | None:
         """Records/s of each worker in a batch as large as it may be."""
         return self.records / self.interval / self.workers if self.records is not None and self.workers else None
+
+    @property
+    def most(self) -> float | None:
+        """Records/s that each worker gets at most, however fast it is: a full batch at every trigger.
+
+        >>> Pace(interval=3.0, limit=60_000.0, trigger=3.0).most
+        20000.0
+        """
+        return self.limit / self.trigger if self.trigger else None
 
 
 def telling(batch: Batch | None) -> float:

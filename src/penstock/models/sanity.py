@@ -109,7 +109,8 @@ def _plain(w: Worker) -> bool:
 
 
 def _sound(batch: Batch) -> bool:
-    known = (batch.ended_at, batch.seconds, batch.records, 1 if batch.limit is None else batch.limit)
+    limits = [value for value in (batch.limit, batch.trigger) if value is not None]
+    known = (batch.ended_at, batch.seconds, batch.records, *limits)
     return all(_number(value) and 0 <= value <= MOST for value in known)
 
 

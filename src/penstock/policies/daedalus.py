@@ -203,7 +203,7 @@ class Daedalus(Policy):
         self._foreseen = self._foreseen + 1 if foreseen(situation, walked) else 0
         decision = plan(replace(situation, wasted=wasted, foreseen=self._foreseen), rules, walked)
         return replace(
-            decision, reasons=(self._view(load, outlook), *decision.reasons), expects=self._expects(decision)
+            decision, reasons=(self._view(load, outlook, current), *decision.reasons), expects=self._expects(decision)
         )
 
     def _trend(self, outlook: Outlook) -> float:
@@ -236,10 +236,14 @@ class Daedalus(Policy):
         share = min(max((seconds - self.period) / max(outlook.forecast.horizon - self.period, 1e-9), 0.0), 1.0)
         return max(expected, outlook.upper_next + (outlook.upper_horizon - outlook.upper_next) * share)
 
-    def _view(self, load: float, outlook: Outlook) -> Reason:
+    def _view(self, load: float, outlook: Outlook, current: int) -> Reason:
         peak = self._peak(outlook, self._scaled(self.horizon))
         facts: dict[str, Fact] = {"load": load, "peak": peak, "by": outlook.by, "wape": outlook.wape}
         how = f"{outlook.by}, instead of {self.forecaster}" if outlook.fell_back else outlook.by
         error = "" if outlook.wape is None else f", {outlook.wape:.0%} off last time"
         sentence = f"{load:,.0f} records/s arrive; at most {peak:,.0f} are expected (by {how}{error})"
+        estimate = self._known.capacity.at(current)
+        if estimate is not None and estimate.held:
+            facts["held_to"] = estimate.capacity
+            sentence += f"; by how large a batch may be, not by CPU, {estimate.capacity:,.0f} is the most now"
         return Reason("daedalus.view", sentence, facts | {"matured_wape": outlook.matured_wape})

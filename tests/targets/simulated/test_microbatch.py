@@ -26,6 +26,7 @@ def test_a_quiet_job_runs_a_batch_per_trigger() -> None:
     seen = target.observe()
     assert seen.batch is not None
     assert seen.batch.records == 1500
+    assert (seen.batch.limit, seen.batch.trigger) == (None, 3.0)
     assert seen.batch.seconds == pytest.approx(0.5 + 1500 / 2000)
     # A record waits for the trigger, up to three seconds, and for the batch.
     assert seen.latency == pytest.approx(0.95 * 3 + 1.25, abs=0.01)

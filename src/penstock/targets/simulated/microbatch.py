@@ -157,7 +157,9 @@ class Microbatch(Engine):
         h.late[tick : end + 1] += h.p95[tick - 1]
         h.counted[tick : end + 1] += 1
         took = batch.end - batch.start
-        h.batches.append(Batch(batch.number, batch.end, took, round(batch.records), batch.cold, batch.limit))
+        h.batches.append(
+            Batch(batch.number, batch.end, took, round(batch.records), batch.cold, batch.limit, profile.trigger)
+        )
         self._batch = None
         self._next = max(batch.end, batch.start + profile.trigger)
 

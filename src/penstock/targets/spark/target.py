@@ -98,6 +98,7 @@ class SparkTarget:
         self._processed = Counter(WINDOW)
         self._stages = Stages(WINDOW, stages)
         self._limit = max_records_per_split
+        self._trigger = _trigger(self._java)
         self._told: int | None = None
         self._last: Progress | None = None
         self._done: int | None = None
@@ -235,7 +236,7 @@ class SparkTarget:
                 self._state_tasks[task.executor] = self._state_tasks.get(task.executor, 0) + 1
         self._last = latest
         limit = None if self._limit is None else self._limit * (self._told or 1)
-        self._batch = Batch(latest.number, latest.ended_at, latest.seconds, latest.records, cold, limit)
+        self._batch = Batch(latest.number, latest.ended_at, latest.seconds, latest.records, cold, limit, self._trigger)
         for name, records in self._read.items():
             self._rates.setdefault(name, Counter(WINDOW)).saw(latest.ended_at, records)
         self._stages.ended(latest.number, latest.ended_at)
@@ -367,6 +368,16 @@ def _check_running(query: StreamingQuery) -> None:
         raise Unavailable(f"the driver's JVM does not answer: {gone}") from gone
     why = f": {str(error).splitlines()[0]}" if error else ""
     raise Refused(f"query {query.name or query.id} has stopped{why}")
+
+
+def _trigger(query: Any) -> float | None:
+    """Seconds between the starts of two batches that a query waits for; None where it waits for none."""
+    try:
+        trigger = query.streamingQuery().trigger()
+        every = trigger.intervalMs() / 1000 if trigger.getClass().getSimpleName() == "ProcessingTimeTrigger" else 0.0
+    except (Py4JError, ConnectionError) as gone:
+        raise Unavailable(f"the driver's JVM does not answer: {gone}") from gone
+    return every or None
 
 
 def _context() -> SparkContext:
