@@ -1,6 +1,7 @@
 """How right the capacity model is on real Spark: its word after one loop of ordinary load, against saturation.
 
-    python benchmarks/capacity.py [--max 6] [--loop 60] [--steady 0.1] [--tries 3] [--batch N] [--json] [--keep FILE]
+    python benchmarks/capacity.py [--max 6] [--loop 60] [--steady 0.1] [--tries 3] [--batch N] [--cpu 0.2] [--json]
+                                  [--keep FILE]
     python benchmarks/capacity.py --replay FILE
 
 For each scale-out: the job is saturated, as `penstock calibrate` does it, with the batch limits of an ordinary run;
@@ -15,7 +16,7 @@ asks the model of now about such a file, in seconds.
 
 It is CPU that the model learns from. On a fast machine full batches of 60,000 records per worker end before the next
 trigger, and no more can be done whatever CPU is left: the benchmark stops there, and asks for larger ones (`--batch`;
-`penstock bench spark` finds a size by itself, four seconds of a worker's work).
+`penstock bench spark` finds a size by itself, four seconds of a worker's work) or smaller workers (`--cpu`).
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ max_workers = {most}
 [stream]
 warm_up = 12
 max_records_per_worker = {batch}
+[cluster]
+cpu = {cpu}
 [workload]
 kind = "constant"
 level = 0
@@ -152,7 +155,7 @@ def saturated(pipeline: Pipeline, workers: int) -> float:
     if rate > HELD * most:
         raise SystemExit(
             f"{workers} workers do {rate:,.0f} of the {most:,.0f} records/s that full batches at every trigger bring: "
-            f"--batch must be larger here, got {pipeline.experiment.stream.max_records_per_worker}"
+            f"--batch must be larger here, got {pipeline.experiment.stream.max_records_per_worker}, or --cpu smaller"
         )
     return rate
 
@@ -191,11 +194,11 @@ def replayed(path: Path, loop: float) -> list[Row]:
     return rows
 
 
-def measured(most: int, loop: float, steady: float, tries: int, batch: int, keep: Path | None) -> list[Row]:
+def measured(most: int, loop: float, steady: float, tries: int, batch: int, cpu: float, keep: Path | None) -> list[Row]:
     """All scale-outs, on a cluster."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as folder:
-        experiment = spec.parse(EXPERIMENT.format(most=most, batch=batch), "capacity")
+        experiment = spec.parse(EXPERIMENT.format(most=most, batch=batch, cpu=cpu), "capacity")
         with Pipeline(experiment, Path(folder) / "run", workers=1, tell=tell) as pipeline:
             tell("warming up")
             pipeline.warm_up()
@@ -214,6 +217,7 @@ def main() -> None:
     parser.add_argument("--steady", type=float, default=0.1, help="the most drift, as a share, with which a try counts")
     parser.add_argument("--tries", type=int, default=3, help="how often a scale-out is measured at most")
     parser.add_argument("--batch", type=int, default=60_000, help="the most records of a batch for each worker")
+    parser.add_argument("--cpu", type=float, default=0.2, help="share of a core that each worker is bounded to")
     parser.add_argument("--keep", type=Path, help="append what the model saw and what was found to this file")
     parser.add_argument("--replay", type=Path, help="no cluster: ask the model of now about a file that --keep wrote")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -228,7 +232,13 @@ def main() -> None:
             parser.error(f"--replay must name a file that --keep wrote, got {arguments.replay}, which has no scale-out")
     else:
         rows = measured(
-            arguments.max, arguments.loop, arguments.steady, arguments.tries, arguments.batch, arguments.keep
+            arguments.max,
+            arguments.loop,
+            arguments.steady,
+            arguments.tries,
+            arguments.batch,
+            arguments.cpu,
+            arguments.keep,
         )
     counted = [
         min((r for r in rows if r.workers == n), key=lambda r: abs(r.drift)) for n in sorted({r.workers for r in rows})
