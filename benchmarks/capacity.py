@@ -12,7 +12,7 @@ others use as well the speed itself changes within minutes, and `drift` says how
 steadiest counts. All are printed. The words of word count follow a Zipf law, so the keys are skewed. Four minutes each.
 
 `--keep` appends what the model saw, one JSON object per sample and one per scale-out with what was found. `--replay`
-asks the model of now about such a file, in seconds.
+asks the model of now about such a file, in seconds; benchmarks/data has two, of 18 November 2026.
 
 It is CPU that the model learns from. On a fast machine full batches of 60,000 records per worker end before the next
 trigger, and no more can be done whatever CPU is left: the benchmark stops there, and asks for larger ones (`--batch`;
