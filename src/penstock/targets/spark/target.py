@@ -371,13 +371,13 @@ def _check_running(query: StreamingQuery) -> None:
 
 
 def _trigger(query: Any) -> float | None:
-    """Seconds between the starts of two batches that a query waits for; None where it waits for none."""
+    """Seconds between the starts of two batches that a query waits for; None where it waits for none, or hides it."""
     try:
         trigger = query.streamingQuery().trigger()
-        every = trigger.intervalMs() / 1000 if trigger.getClass().getSimpleName() == "ProcessingTimeTrigger" else 0.0
-    except (Py4JError, ConnectionError) as gone:
-        raise Unavailable(f"the driver's JVM does not answer: {gone}") from gone
-    return every or None
+        waits = trigger.getClass().getSimpleName() == "ProcessingTimeTrigger"
+        return (trigger.intervalMs() / 1000 or None) if waits else None
+    except Py4JError:  # nothing depends on it but how well capacity is known
+        return None
 
 
 def _context() -> SparkContext:
