@@ -224,6 +224,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.tries < 1:
         parser.error(f"--tries must be 1 or more, got {arguments.tries}")
+    if arguments.batch < 1:
+        parser.error(f"--batch must be 1 or more, got {arguments.batch}")
+    if not 0 < arguments.cpu <= 1:
+        parser.error(f"--cpu must be above 0 and at most 1, got {arguments.cpu}")
     if arguments.replay is not None and not arguments.replay.is_file():
         parser.error(f"--replay must name a file that --keep wrote, got {arguments.replay}")
     if arguments.replay is not None:
