@@ -83,12 +83,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--with", dest="variants", action="append", default=[], help="settings of Daedalus; repeat it")
     arguments = parser.parse_args()
+    chosen: dict[str, dict[str, float]] = {}
+    for variant in ["", *arguments.variants]:
+        try:
+            pairs = (part.split("=") for part in variant.split(",") if part)
+            chosen[variant] = {key: json.loads(value) for key, value in pairs}
+        except ValueError:
+            parser.error(f"--with must be like worth=3600,foresight=0, got {variant!r}")
     found: dict[str, dict[str, dict[str, float]]] = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         hpa = lived(bench.POLICIES["hpa-80"], arguments.seeds, pool)
-        for variant in ["", *arguments.variants]:
-            chosen = {key: json.loads(value) for key, value in (part.split("=") for part in variant.split(",") if part)}
-            rows = lived({**bench.POLICIES["daedalus"], **chosen}, arguments.seeds, pool)
+        for variant in chosen:
+            rows = lived({**bench.POLICIES["daedalus"], **chosen[variant]}, arguments.seeds, pool)
             found[variant or "as it is"] = {
                 f"{load}, {machine}": compared(rows[load, machine], hpa[load, machine]) for load, machine in rows
             }
