@@ -33,13 +33,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.core import Batch, Worker
+from penstock.core import Batch, Stage, Worker
 from penstock.errors import Unavailable
 from penstock.experiment import capacity, spec
 from penstock.experiment.feed import Feed, Task
 from penstock.experiment.pipeline import Pipeline
 from penstock.models.capacity import Capacity, warm
-from penstock.models.pace import Pace, telling
+from penstock.models.pace import Pace
 
 EXPERIMENT = """
 job = "wordcount"
@@ -59,7 +59,7 @@ name = "static"
 
 LEAD = 30.0  # seconds
 HELD = 0.95  # of what full batches at every trigger bring: so close to it, CPU is not the limit
-SATURATED = 30.0  # seconds, at least: on a slow machine a full batch takes seven of them
+SATURATED = 45.0  # seconds, at least: on a slow machine a full batch takes seven of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,8 @@ def word(samples: Iterable[Mapping[str, Any]], workers: int, seconds: float) -> 
     for sample in samples:
         seen = [Worker(name, cpu=cpu, rate=rate) for name, cpu, rate in sample["workers"]]
         pace = None if sample["pace"] is None else Pace(**sample["pace"])
-        model.learn(sample["at"], seen, pace=pace, weight=telling(Batch(**sample["batch"])))
+        stages = tuple(Stage(**stage) for stage in sample["batch"].get("stages", ()))
+        model.learn(sample["at"], seen, pace=pace, batch=Batch(**{**sample["batch"], "stages": stages}))
     estimate = model.at(workers)
     if estimate is None:
         raise SystemExit(f"nothing was learned with {workers} workers")

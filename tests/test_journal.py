@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import journal
-from penstock.core import Batch, Decision, Expectation, Observation, Operator, Option, Reason, Worker
+from penstock.core import Batch, Decision, Expectation, Observation, Operator, Option, Reason, Stage, Worker
 from penstock.errors import ConfigError, Damaged, Locked, Unavailable, Unsupported
 from penstock.journal import Decided, Event, Journal, Record, Rescale, Sample, Setting, ShadowSetting, Start, Stop
 
@@ -25,7 +25,7 @@ SEEN = Observation(
     input_rate=5.0,
     per_worker=(Worker("w", cpu=0.5),),
     operators=(Operator("map", 2, busy=0.1),),
-    batch=Batch(1, 40.0, 2.5, 100),
+    batch=Batch(1, 40.0, 2.5, 100, stages=(Stage(1.5, 100), Stage(0.5, 10))),
     events=(WHY,),
 )
 MADE = Decision(4, (WHY,), (Option(4, True, WHY),), Expectation(capacity=1e9))

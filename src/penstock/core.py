@@ -81,12 +81,21 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a micro-batch: seconds that its busiest worker took for it, and records that all took in for it."""
+
+    seconds: float
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """The last finished micro-batch.
 
     cold: it ran on workers that were not warm, so no model learns from it.
     limit: the most records that it could have had; None: not limited, or not known.
     trigger: seconds from the start of one batch to that of the next, at least; None: none to wait for, or not known.
+    stages: what it did one after another, where the target can see it.
     """
 
     number: int
@@ -96,6 +105,7 @@ class Batch:
     cold: bool = False
     limit: int | None = None
     trigger: float | None = None
+    stages: tuple[Stage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

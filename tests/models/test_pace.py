@@ -235,10 +235,10 @@ def test_small_batches_do_not_acquaint_soon() -> None:
     model = Capacity()
     for number in range(15):
         workers = [Worker(f"w{i}", 0.5 + 0.02 * number, 600.0 + 100 * number) for i in range(2)]
-        model.learn(3.0 * number, workers, weight=telling(Batch(number, 3.0 * number, 3.0, 8_000, limit=120_000)))
+        model.learn(3.0 * number, workers, batch=Batch(number, 3.0 * number, 3.0, 8_000, limit=120_000))
     assert not model.acquainted, "though load and CPU have moved"
     for number in range(15, 19):
         rate = 4_000.0 + 50 * number
         workers = [Worker(f"w{i}", 0.3 + 9e-5 * rate, rate) for i in range(2)]
-        model.learn(3.0 * number, workers, weight=telling(Batch(number, 3.0 * number, 3.0, 28_000, limit=120_000)))
+        model.learn(3.0 * number, workers, batch=Batch(number, 3.0 * number, 3.0, 28_000, limit=120_000))
     assert model.acquainted

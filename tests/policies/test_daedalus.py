@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from penstock import guards
-from penstock.core import Batch, Decision, Observation, Policy, Reason, Worker
+from penstock.core import Batch, Decision, Observation, Policy, Reason, Stage, Worker
 from penstock.errors import ConfigError
 from penstock.journal import Decided, Journal, encode, read
 from penstock.loop import Loop, replay
@@ -416,7 +416,8 @@ def broken(rng: np.random.Generator, o: Observation) -> Observation:
     if kind == 10:
         number = int(rng.integers(0, 5))
         cold = bool(rng.integers(2))
-        return replace(o, batch=Batch(number, bad() or 0.0, bad() or 0.0, number, cold, number * 100, bad()))
+        stages = tuple(Stage(bad() or 0.0, int(rng.integers(-1, 3))) for _ in range(rng.integers(4)))
+        return replace(o, batch=Batch(number, bad() or 0.0, bad() or 0.0, number, cold, number * 100, bad(), stages))
     return silent(o)
 
 

@@ -70,6 +70,9 @@ def test_what_is_observed(pipeline: Pipeline) -> None:
     assert now.batch is not None
     assert now.batch.trigger == pipeline.experiment.stream.trigger
     assert now.batch.limit == 2 * pipeline.max_records_per_worker
+    first, second = now.batch.stages
+    assert first.records == now.batch.records > second.records > 0, "all are read, and counted by word"
+    assert 0 < first.seconds + second.seconds < now.batch.seconds
     assert now.input_rate is not None
     assert now.input_rate > 0
     assert all(0 <= (w.cpu or 0) <= 1 for w in now.per_worker)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.core import Stage
 from penstock.targets.spark.stages import Stages, Work
 
 
@@ -52,3 +53,14 @@ def test_nothing_is_known_before_two_batches_or_without_workers() -> None:
     both = after([one, [Work(1, 1, 1.0, 500, 50)]])
     assert both.operators(workers=0, slots=1, backlog=None) == ()
     assert [operator.name for operator in both.operators(workers=1, slots=1, backlog=None)] == ["stage 1"]
+
+
+def test_the_stages_of_the_last_batch_as_its_busiest_worker_had_them() -> None:
+    first = [Work(1, 0, 1.0, 500, 50, "a"), Work(1, 0, 2.0, 900, 60, "b"), Work(1, 1, 0.5, 110, 0, "a")]
+    stages = after([first])
+    assert stages.latest(slots=1) == (), "batch 0 had none"
+    stages.ended(1, 5.0)
+    assert stages.latest(slots=1) == (Stage(2.0, 1400), Stage(0.5, 110))
+    assert stages.latest(slots=2) == (Stage(1.0, 1400), Stage(0.25, 110))
+    stages.ended(2, 10.0)
+    assert stages.latest(slots=1) == (), "nothing was seen of batch 2"

@@ -16,8 +16,9 @@ Deviations from the paper, each because it was measured to matter:
   did: that lasts as long as keys hash alike. The cost of a record, which may change, is always today's.
 - A micro-batch engine that falls behind makes larger batches, and fewer. What a batch costs besides its records, which
   at an even pace looks like idle CPU, then counts less (penstock.models.overhead). Capacity is what can be done like
-  that; and while batches are as large as they may be, what they do is no estimate but a measurement, and comes first.
-  A full batch at every trigger is the most there is, whatever CPU is left.
+  that. How long batches take tells it as well (penstock.models.batch_time); the two err apart, so their mean counts.
+  While batches are as large as they may be, what they do is no estimate but a measurement, and comes first. A full
+  batch at every trigger is the most there is, whatever CPU is left.
 - What is said of a scale-out before a rescale is compared with what is found there, and what can be relied on is less
   by as much as such words were off. A job that splits unevenly at some scale-outs gets more reserve than one that
   scales as foreseen.
@@ -30,14 +31,16 @@ from dataclasses import dataclass, field, replace
 from math import exp, pow, sqrt
 from typing import Literal
 
-from penstock.core import Worker
+from penstock.core import Batch, Worker
+from penstock.models.batch_time import BatchTime
 from penstock.models.estimate import Current, Estimate, Seen
 from penstock.models.line import FEWEST, Line, fit
 from penstock.models.overhead import Overhead
-from penstock.models.pace import Pace
+from penstock.models.pace import Pace, telling
+from penstock.models.streak import Streak
 from penstock.models.welford import Moments, Paired
 
-PLENTY = 20  # samples that have to do, where load and CPU stay as low as they are
+PLENTY = 20  # samples that have to do, where load and CPU stay as low as they are; batches that say as much as CPU
 TELLING = 0.7  # of CPU: from there on throughput / CPU is a fair estimate (Daedalus, sec. 3.1.2 and Fig. 5a), …
 DIFFERENT = 0.2  # … and so is a line through rates that differ by so much, as a share
 MEASURED = 1.5  # full batches, faded with age, that are a measurement: two in a row, also where one outlasts a loop
@@ -46,12 +49,11 @@ FEW = 5.0  # samples with which a scale-out seen before counts as much as the av
 LIKE = 8.0  # samples of a worker until which most of what is thought of it is what is known of all others
 OWN_SPREAD = 0.1  # how much cost per record differs between like workers, as a share: slow nodes exist
 POOL_SPREAD = 0.5  # how far off throughput / CPU may be: all of the idle CPU of a lightly loaded job
-DRIFT = 0.2  # of CPU by which samples must lie off their worker's line, all on one side, …
-STREAK = 3  # … and how many in a row, to make what was learned before count half
 USUAL_MISS = 0.05  # as a share: how far off predictions are until some were seen; on Spark 0.7 to 7 % were measured
 LESSON = 0.25  # how far one prediction that was off moves what is expected of the next
 MOST_MISS = 0.15  # as a share: the most reserve, however wrong the predictions were
 PUNCTUAL = 0.5  # of a batch's limit: what plans count on. Full batches do more, and all records wait longer for them
+ELSEWHERE = 0.25  # what batches of another number of workers count for
 LOWEST_CEILING = 0.6  # below that, something other than CPU holds the job up, and CPU says nothing about capacity
 
 
@@ -88,9 +90,10 @@ class Capacity:
     _full: Moments = field(default_factory=Moments)
     _whole_at: float | None = None  # when all were seen, if nothing was made of it yet
     _part: frozenset[str] = frozenset()  # those that were seen since, where they were not all
-    _streaks: dict[str, int] = field(default_factory=dict)
+    _streaks: dict[str, Streak] = field(default_factory=dict)
     _interval: Moments = field(default_factory=Moments)
     _overhead: Overhead = field(default_factory=Overhead)
+    _batches: BatchTime = field(default_factory=BatchTime)
     _limit: float | None = None  # records of one batch for each worker
     _most: float | None = None  # records/s of each, with a full batch at every trigger
     _done: Moments = field(default_factory=Moments)  # records/s of each, in batches as large as may be …
@@ -104,15 +107,16 @@ class Capacity:
         whole: bool = True,
         full: bool = False,
         pace: Pace | None = None,
-        weight: float = 1.0,
+        batch: Batch | None = None,
     ) -> None:
         """Take in one sample of warm workers, those that report both CPU and rate.
 
         whole: these are all that run, so that what they do together is what this scale-out can do.
         full: they have more to do than they can, so that the busiest is at its highest CPU.
         pace: of a micro-batch engine, where all that run take part, also those that are too young to learn from.
-        weight: how much the sample says about the cost of records.
+        batch: the one that the sample is of.
         """
+        weight = telling(batch)
         pairs = [(w.name, w.cpu, w.rate) for w in workers if w.cpu is not None and w.rate is not None]
         if not pairs:
             return
@@ -131,13 +135,14 @@ class Capacity:
             if moments.weight > 0:
                 moments.fade(left)
         self._overhead.fade(share)
+        self._batches.fade(share)
         if pace is not None:
             self._interval.add(pace.interval, weight)
             self._limit, self._most = pace.limit, pace.most
             if whole:
                 mean_cpu, mean_rate = (sum(values) / len(pairs) for values in list(zip(*pairs, strict=True))[1:])
                 self._overhead.add(mean_cpu, mean_rate, pace.interval)
-        self._measure(pace, whole)
+        self._measure(pace, batch, whole)
         for name, cpu, rate in pairs:
             self._follow(name, cpu, rate)
             self._pairs.setdefault(name, Paired()).add(cpu, rate, weight)
@@ -169,8 +174,8 @@ class Capacity:
             return None
         now = self._current
         measured = self._measured
-        gain = now.gain if measured is None else measured * now.workers / now.capacity
-        punctual = min(1.0, now.punctual / gain)
+        gain = self._by_both(now, now.gain, 1.0) if measured is None else measured * now.workers / now.capacity
+        punctual = min(1.0, self._by_both(now, now.punctual, PUNCTUAL) / gain)
         if workers == now.workers:
             return Estimate(workers, now.capacity * gain, "current", now.capacity * gain * punctual)
         source: Literal["seen", "average"] = "seen" if workers in self._seen else "average"
@@ -179,23 +184,37 @@ class Capacity:
             capacity = min(capacity, measured * workers)
         return Estimate(workers, capacity, source, capacity * punctual * (1 - min(self._miss, MOST_MISS)))
 
+    def _by_both(self, now: Current, by_cpu: float, part: float) -> float:
+        """How many times as much as at the pace of now they do in batches of that part of the limit.
+
+        CPU says one thing, how long batches take another, and neither is right more often; few batches say little.
+        """
+        seconds = None if self._limit is None else self._batches.at(part * self._limit)
+        if self._limit is None or not seconds:
+            return by_cpu
+        by_time = part * self._limit / seconds * now.workers / now.capacity
+        return by_cpu + self._batches.weight / (self._batches.weight + PLENTY) * (by_time - by_cpu)
+
     @property
     def _measured(self) -> float | None:
         """What each does in full batches, if there were some lately."""
         return self._done.mean if self._done.weight >= MEASURED else None
 
-    def _measure(self, pace: Pace | None, whole: bool) -> None:
-        """What each worker does in full batches; another number of them begins anew.
+    def _measure(self, pace: Pace | None, batch: Batch | None, whole: bool) -> None:
+        """How long batches take, and what each worker does in full ones; another number of workers begins anew.
 
-        While some are too young for that, such batches still tell at which CPU the others can do no more.
+        While some are too young for that, full batches still tell at which CPU the others can do no more.
         """
         self._in_a_row = self._in_a_row + 1 if pace is not None and (pace.large or pace.full is not None) else 0
         if pace is None:
             return
         if pace.workers != self._done_by:
             self._done, self._done_by, self._in_a_row = Moments(), pace.workers, min(self._in_a_row, 1)
-        if pace.full is not None and whole:
+            self._batches.fade(ELSEWHERE)
+        if whole and pace.full is not None:
             self._done.add(pace.full)
+        if whole and batch is not None and pace.workers is not None:
+            self._batches.learn(batch, pace.workers)
 
     def _elsewhere(self, now: Current, at: float, workers: int) -> float:
         """What is expected of a scale-out that does not run."""
@@ -314,16 +333,8 @@ class Capacity:
         if pairs is None or pairs.weight < FEWEST or not pairs.x_mean or not pairs.y_mean:
             return
         line = fit(pairs, pairs.x_mean / pairs.y_mean, POOL_SPREAD)
-        expected = 0.0 if line is None else line.idle + line.cost * rate
-        streak = self._streaks.get(name, 0)
-        if expected > 0 and cpu < expected * (1 - DRIFT):
-            streak = min(streak, 0) - 1
-        elif expected > 0 and cpu > expected * (1 + DRIFT):
-            streak = max(streak, 0) + 1
-        else:
-            streak = 0
-        self._streaks[name] = streak
-        if abs(streak) >= STREAK:
+        expected = None if line is None else line.idle + line.cost * rate
+        if self._streaks.setdefault(name, Streak()).goes_on(cpu, expected):
             pairs.fade(0.5)
 
     def _total(self) -> Paired:

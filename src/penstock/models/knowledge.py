@@ -15,7 +15,7 @@ from penstock.core import Fact, Observation, Reason
 from penstock.models.anomaly import Recoveries, Recovery
 from penstock.models.capacity import Capacity, warm
 from penstock.models.forecast import Outlook, Scored
-from penstock.models.pace import Pace, telling
+from penstock.models.pace import Pace
 from penstock.models.recovery import Downtimes, Way, recovery_time, way
 from penstock.models.sanity import Trust, checked
 
@@ -133,7 +133,7 @@ class Knowledge:
         whole = together and len(ready) == o.workers
         took_part = together and len(warm(o.per_worker, o.at)) == o.workers
         pace = Pace.between(None if last is None else last.batch, o.batch, o.workers) if took_part else None
-        self.capacity.learn(o.at, ready, whole=whole, full=whole and _full(o), pace=pace, weight=telling(o.batch))
+        self.capacity.learn(o.at, ready, whole=whole, full=whole and _full(o), pace=pace, batch=o.batch)
         self.acquainted = self.acquainted or self.capacity.acquainted
 
     def _watch(self, o: Observation, last: Observation | None) -> None:

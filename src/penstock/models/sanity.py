@@ -110,7 +110,8 @@ def _plain(w: Worker) -> bool:
 
 def _sound(batch: Batch) -> bool:
     limits = [value for value in (batch.limit, batch.trigger) if value is not None]
-    known = (batch.ended_at, batch.seconds, batch.records, *limits)
+    stages = [value for stage in batch.stages for value in (stage.seconds, stage.records)]
+    known = (batch.ended_at, batch.seconds, batch.records, *limits, *stages)
     return all(_number(value) and 0 <= value <= MOST for value in known)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from penstock.core import Operator
+from penstock.core import Operator, Stage
 from penstock.targets.spark.progress import Counter
 
 _BATCH = re.compile(r"runId = (\S+?)(?:<br/>|\s|$).*?batch = (\d+)", re.DOTALL)
@@ -19,13 +19,14 @@ _BATCH = re.compile(r"runId = (\S+?)(?:<br/>|\s|$).*?batch = (\d+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one task did for a stage of a batch: seconds on a slot, records in and out."""
+    """What one task did for a stage of a batch: seconds on a slot, records in and out, and whose slot it was."""
 
     batch: int
     stage: int
     seconds: float
     records_in: int
     records_out: int
+    worker: str = ""
 
 
 def batch_of(description: str | None, run: str) -> int | None:
@@ -38,6 +39,20 @@ def batch_of(description: str | None, run: str) -> int | None:
     """
     found = _BATCH.search(description or "")
     return int(found.group(2)) if found and found.group(1) == run else None
+
+
+def stage_of(works: Iterable[Work], slots: int) -> Stage:
+    """A stage of a batch from its tasks, on workers with so many slots each: all wait for the busiest.
+
+    >>> stage_of([Work(7, 0, 1.0, 500, 50, "a"), Work(7, 0, 1.5, 600, 60, "b"), Work(7, 0, 1.0, 400, 40, "a")], slots=1)
+    Stage(seconds=2.0, records=1500)
+    """
+    seconds: dict[str, float] = {}
+    records = 0
+    for work in works:
+        seconds[work.worker] = seconds.get(work.worker, 0.0) + work.seconds
+        records += work.records_in
+    return Stage(max(seconds.values()) / slots, records)
 
 
 class _Place:
@@ -82,6 +97,7 @@ class Stages:
     window: float
     names: tuple[str, ...] = ()
     _open: list[Work] = field(default_factory=list)
+    _latest: list[list[Work]] = field(default_factory=list)
     _places: list[_Place] = field(default_factory=list)
 
     def add(self, works: Iterable[Work]) -> None:
@@ -95,14 +111,21 @@ class Stages:
             if work.batch <= batch:
                 done.setdefault(work.batch, {}).setdefault(work.stage, []).append(work)
         self._open = [work for work in self._open if work.batch > batch]
-        for stages in done.values():
-            reading = [number for number in sorted(stages) if any(work.records_in for work in stages[number])]
-            for place, number in enumerate(reading):
+        self._latest = []
+        for number, stages in done.items():
+            reading = [works for _, works in sorted(stages.items()) if any(work.records_in for work in works)]
+            for place, works in enumerate(reading):
                 if place == len(self._places):
                     self._places.append(_Place(self.window))
-                self._places[place].add(stages[number])
+                self._places[place].add(works)
+            if number == batch:
+                self._latest = reading
         for each in self._places:
             each.saw(at)
+
+    def latest(self, slots: int) -> tuple[Stage, ...]:
+        """The stages of the batch that ended last, on workers with so many slots each."""
+        return tuple(stage_of(works, slots) for works in self._latest)
 
     def operators(self, workers: int, slots: int, backlog: float | None) -> tuple[Operator, ...]:
         """The stages as a chain of operators that share `workers` with so many slots each; none before it is known."""

@@ -235,11 +235,19 @@ class SparkTarget:
             if task.stateful:
                 self._state_tasks[task.executor] = self._state_tasks.get(task.executor, 0) + 1
         self._last = latest
-        limit = None if self._limit is None else self._limit * (self._told or 1)
-        self._batch = Batch(latest.number, latest.ended_at, latest.seconds, latest.records, cold, limit, self._trigger)
+        self._stages.ended(latest.number, latest.ended_at)
+        self._batch = Batch(
+            number=latest.number,
+            ended_at=latest.ended_at,
+            seconds=latest.seconds,
+            records=latest.records,
+            cold=cold,
+            limit=None if self._limit is None else self._limit * (self._told or 1),
+            trigger=self._trigger,
+            stages=self._stages.latest(self._cores),
+        )
         for name, records in self._read.items():
             self._rates.setdefault(name, Counter(WINDOW)).saw(latest.ended_at, records)
-        self._stages.ended(latest.number, latest.ended_at)
         if latest.end is not None:
             self._processed.saw(latest.ended_at, latest.end)
         if self._source is None and latest.latest is not None:
@@ -250,7 +258,7 @@ class SparkTarget:
         for task in tasks:
             batch = batch_of(task.description, self._run)
             if batch is not None:
-                yield Work(batch, task.stage, task.seconds or 0.0, task.taken, task.given)
+                yield Work(batch, task.stage, task.seconds or 0.0, task.taken, task.given, task.executor)
 
     def _operators(self, now: float, workers: int, backlog: float | None) -> tuple[Operator, ...]:
         fresh = self._last is not None and now - self._last.ended_at <= STALE
