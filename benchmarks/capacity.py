@@ -14,9 +14,10 @@ steadiest counts. All are printed. The words of word count follow a Zipf law, so
 `--keep` appends what the model saw, one JSON object per sample and one per scale-out with what was found. `--replay`
 asks the model of now about such a file, in seconds; benchmarks/data has two, of 18 November 2026.
 
-It is CPU that the model learns from. On a fast machine full batches of 60,000 records per worker end before the next
-trigger, and no more can be done whatever CPU is left: the benchmark stops there, and asks for larger ones (`--batch`;
-`penstock bench spark` finds a size by itself, four seconds of a worker's work) or smaller workers (`--cpu`).
+Where full batches end before the next trigger, no more can be done whatever the workers are capable of, and nothing
+would be measured. So batches have room for four seconds of a worker's work, as in `penstock bench spark`: one worker
+without a trigger says how many records that is, before all else. `--batch` sets it. Where the trigger is the limit all
+the same, the benchmark stops, and asks for larger batches.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from typing import Any
 
 from penstock.core import Batch, Stage, Worker
 from penstock.errors import Unavailable
-from penstock.experiment import capacity, spec
+from penstock.experiment import bench, capacity, spec
 from penstock.experiment.feed import Feed, Task
 from penstock.experiment.pipeline import Pipeline
 from penstock.models.capacity import Capacity, warm
@@ -47,6 +48,7 @@ max_workers = {most}
 [stream]
 warm_up = 12
 max_records_per_worker = {batch}
+trigger = {trigger}
 [cluster]
 cpu = {cpu}
 [workload]
@@ -57,6 +59,7 @@ name = "static"
 """
 
 
+TRIGGER = 3.0  # seconds, as a run has it where nothing is said
 LEAD = 30.0  # seconds
 HELD = 0.95  # of what full batches at every trigger bring: so close to it, CPU is not the limit
 SATURATED = 45.0  # seconds, at least: on a slow machine a full batch takes seven of them
@@ -195,12 +198,30 @@ def replayed(path: Path, loop: float) -> list[Row]:
     return rows
 
 
-def measured(most: int, loop: float, steady: float, tries: int, batch: int, cpu: float, keep: Path | None) -> list[Row]:
+def pipeline_of(folder: Path, most: int, batch: int, cpu: float, trigger: float) -> Pipeline:
+    text = EXPERIMENT.format(most=most, batch=batch, cpu=cpu, trigger=trigger)
+    return Pipeline(spec.parse(text, "capacity"), folder, workers=1, tell=tell)
+
+
+def roomy(folder: Path, cpu: float) -> int:
+    """Records of a batch for each worker that the trigger is not the limit for."""
+    with pipeline_of(folder, 1, bench.BATCH, cpu, trigger=0.0) as pipeline:
+        tell("warming up, to find how large batches must be")
+        pipeline.warm_up()
+        alone = capacity.measure(pipeline, 1).rate * bench.BATCH / pipeline.max_records_per_worker
+    batch = bench.batch_of(alone)
+    tell(f"one worker does {alone:,.0f} records/s: batches of {batch:,} for each")
+    return batch
+
+
+def measured(
+    most: int, loop: float, steady: float, tries: int, batch: int | None, cpu: float, keep: Path | None
+) -> list[Row]:
     """All scale-outs, on a cluster."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as folder:
-        experiment = spec.parse(EXPERIMENT.format(most=most, batch=batch, cpu=cpu), "capacity")
-        with Pipeline(experiment, Path(folder) / "run", workers=1, tell=tell) as pipeline:
+        batch = batch or roomy(Path(folder) / "alone", cpu)
+        with pipeline_of(Path(folder) / "run", most, batch, cpu, TRIGGER) as pipeline:
             tell("warming up")
             pipeline.warm_up()
             for workers in range(1, pipeline.cluster.max_workers + 1):
@@ -217,7 +238,7 @@ def main() -> None:
     parser.add_argument("--loop", type=float, default=60.0, help="seconds of a loop")
     parser.add_argument("--steady", type=float, default=0.1, help="the most drift, as a share, with which a try counts")
     parser.add_argument("--tries", type=int, default=3, help="how often a scale-out is measured at most")
-    parser.add_argument("--batch", type=int, default=60_000, help="the most records of a batch for each worker")
+    parser.add_argument("--batch", type=int, help="the most records of a batch for each worker; found if not given")
     parser.add_argument("--cpu", type=float, default=0.2, help="share of a core that each worker is bounded to")
     parser.add_argument("--keep", type=Path, help="append what the model saw and what was found to this file")
     parser.add_argument("--replay", type=Path, help="no cluster: ask the model of now about a file that --keep wrote")
@@ -225,7 +246,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.tries < 1:
         parser.error(f"--tries must be 1 or more, got {arguments.tries}")
-    if arguments.batch < 1:
+    if arguments.batch is not None and arguments.batch < 1:
         parser.error(f"--batch must be 1 or more, got {arguments.batch}")
     if not 0 < arguments.cpu <= 1:
         parser.error(f"--cpu must be above 0 and at most 1, got {arguments.cpu}")

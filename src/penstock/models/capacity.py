@@ -16,7 +16,7 @@ Deviations from the paper, each because it was measured to matter:
   did: that lasts as long as keys hash alike. The cost of a record, which may change, is always today's.
 - A micro-batch engine that falls behind makes larger batches, and fewer. What a batch costs besides its records, which
   at an even pace looks like idle CPU, then counts less (penstock.models.overhead). Capacity is what can be done like
-  that. How long batches take tells it as well (penstock.models.batch_time); the two err apart, so their mean counts.
+  that. How long batches take tells it as well (penstock.models.batch_time); the two err apart, so both count.
   While batches are as large as they may be, what they do is no estimate but a measurement, and comes first. A full
   batch at every trigger is the most there is, whatever CPU is left.
 - What is said of a scale-out before a rescale is compared with what is found there, and what can be relied on is less
@@ -40,7 +40,8 @@ from penstock.models.pace import Pace, telling
 from penstock.models.streak import Streak
 from penstock.models.welford import Moments, Paired
 
-PLENTY = 20  # samples that have to do, where load and CPU stay as low as they are; batches that say as much as CPU
+PLENTY = 20  # samples that have to do, where load and CPU stay as low as they are
+DIRECT = 10.0  # batches whose durations say as much about larger ones as CPU does
 TELLING = 0.7  # of CPU: from there on throughput / CPU is a fair estimate (Daedalus, sec. 3.1.2 and Fig. 5a), …
 DIFFERENT = 0.2  # … and so is a line through rates that differ by so much, as a share
 MEASURED = 1.5  # full batches, faded with age, that are a measurement: two in a row, also where one outlasts a loop
@@ -187,13 +188,13 @@ class Capacity:
     def _by_both(self, now: Current, by_cpu: float, part: float) -> float:
         """How many times as much as at the pace of now they do in batches of that part of the limit.
 
-        CPU says one thing, how long batches take another, and neither is right more often; few batches say little.
+        CPU says one thing, how long batches take another. The latter is nearer to what is asked, but few say little.
         """
         seconds = None if self._limit is None else self._batches.at(part * self._limit)
         if self._limit is None or not seconds:
             return by_cpu
         by_time = part * self._limit / seconds * now.workers / now.capacity
-        return by_cpu + self._batches.weight / (self._batches.weight + PLENTY) * (by_time - by_cpu)
+        return by_cpu + self._batches.weight / (self._batches.weight + DIRECT) * (by_time - by_cpu)
 
     @property
     def _measured(self) -> float | None:
