@@ -7,12 +7,14 @@
 For each scale-out: the job is saturated, as `penstock calibrate` does it, with the batch limits of an ordinary run;
 then it gets a load that swings between 35 % and 75 % of that for one loop, and a model that knows nothing else learns
 from it; then it is saturated once more. The mean of the two is what the model's word is held against: on a machine that
-others use as well the speed itself changes within minutes, and `drift` says how much. Where it changed by more than
-`--steady`, no word of any model could be judged by it: that scale-out is measured anew, up to `--tries` times, and the
-steadiest counts. All are printed. The words of word count follow a Zipf law, so the keys are skewed. Four minutes each.
+others use as well the speed itself changes within minutes, and `drift` says how much. It also changes for half a minute
+and is then as before: `slower` is how much more CPU time the loop took than saturation for the same small piece of
+Python, run twice a second beside all of it. Where either is more than `--steady`, no word of any model could be judged
+by it: that scale-out is measured anew, up to `--tries` times, and the steadiest counts. All are printed. The words of
+word count follow a Zipf law, so the keys are skewed. Four minutes each.
 
 `--keep` appends what the model saw, one JSON object per sample and one per scale-out with what was found. `--replay`
-asks the model of now about such a file, in seconds; benchmarks/data has two, of 18 November 2026.
+asks the model of now about such a file, in seconds; benchmarks/data has some.
 
 Where full batches end before the next trigger, no more can be done whatever the workers are capable of, and nothing
 would be measured. So batches have room for four seconds of a worker's work, as in `penstock bench spark`: one worker
@@ -27,6 +29,7 @@ import json
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -34,7 +37,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.core import Batch, Stage, Worker
+from penstock.core import Batch, Observation, Stage, Worker
 from penstock.errors import Unavailable
 from penstock.experiment import bench, capacity, spec
 from penstock.experiment.feed import Feed, Task
@@ -67,12 +70,16 @@ SATURATED = 45.0  # seconds, at least: on a slow machine a full batch takes seve
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One scale-out, in records/s: the model's word, and what it did at saturation before and after."""
+    """One scale-out, in records/s: the model's word, and what it did at saturation before and after.
+
+    slower: how much slower the machine was in between, as a share; None where no probe ran.
+    """
 
     workers: int
     estimated: float
     before: float
     after: float
+    slower: float | None = None
 
     @property
     def measured(self) -> float:
@@ -85,6 +92,35 @@ class Row:
     @property
     def drift(self) -> float:
         return self.after / self.before - 1
+
+    @property
+    def unsteady(self) -> float:
+        """How far the machine was from one speed."""
+        return max(abs(self.drift), abs(self.slower or 0.0))
+
+
+class Probe(threading.Thread):
+    """How fast the machine is: CPU seconds of one and the same piece of work, twice a second, until it is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._seen: list[tuple[float, float]] = []
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        while not self._over.wait(0.5):
+            began, counts = time.thread_time(), [0] * 1009
+            for number in range(12_000):
+                counts[number * 7919 % 1009] += 1
+            self._seen.append((time.time(), time.thread_time() - began))
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+
+    def cost(self, *spans: tuple[float, float]) -> float:
+        """Mean CPU seconds of the work over all these spans of time."""
+        return statistics.mean(cost for at, cost in self._seen if any(a <= at <= b for a, b in spans))
 
 
 def tell(text: str) -> None:
@@ -152,35 +188,57 @@ def seen_in(
                 last = seen.batch
 
 
-def saturated(pipeline: Pipeline, workers: int) -> float:
-    """Records/s with more waiting than they can take; refused where a trigger is waited for, and not CPU."""
-    rate = capacity.measure(pipeline, workers, seconds=SATURATED).rate
+@dataclass(frozen=True, slots=True)
+class Saturated:
+    """Records/s with more waiting than they can take, and what was seen of each batch that was counted."""
+
+    rate: float
+    seen: tuple[Mapping[str, Any], ...]
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return self.seen[0]["at"], self.seen[-1]["at"]
+
+
+def saturated(pipeline: Pipeline, workers: int) -> Saturated:
+    """Measured as `penstock calibrate` does; refused where a trigger is waited for, and not CPU."""
+    seen: list[Mapping[str, Any]] = []
+
+    def look(now: Observation, counted: int) -> None:
+        if now.batch is not None and counted > len(seen):
+            shown = [[w.name, w.cpu, w.rate] for w in now.per_worker]
+            seen.append({"at": now.at, "workers": shown, "full": asdict(now.batch)})
+
+    rate = capacity.measure(pipeline, workers, seconds=SATURATED, on_sample=look).rate
     most = workers * pipeline.max_records_per_worker / pipeline.experiment.stream.trigger
     if rate > HELD * most:
         raise SystemExit(
             f"{workers} workers do {rate:,.0f} of the {most:,.0f} records/s that full batches at every trigger bring: "
             f"--batch must be larger here, got {pipeline.experiment.stream.max_records_per_worker}, or --cpu smaller"
         )
-    return rate
+    return Saturated(rate, tuple(seen))
 
 
-def tried(pipeline: Pipeline, workers: int, loop: float, folder: Path, keep: Path | None) -> Row:
+def tried(pipeline: Pipeline, workers: int, loop: float, folder: Path, keep: Path | None, probe: Probe) -> Row:
     """One scale-out: saturated, an ordinary loop, saturated again."""
     tell(f"{workers} workers: saturating")
     before = saturated(pipeline, workers)
     settle(pipeline, workers)
     tell(f"{workers} workers: one loop of ordinary load")
     folder.mkdir()
-    samples = list(seen_in(pipeline, workers, before, loop, folder))
+    samples = list(seen_in(pipeline, workers, before.rate, loop, folder))
     estimate = word(samples, workers, loop)
     tell(f"{workers} workers: saturating again")
     after = saturated(pipeline, workers)
     settle(pipeline, workers)
-    row = Row(workers, estimate, before, after)
+    slower = probe.cost((samples[0]["at"], samples[-1]["at"])) / probe.cost(before.span, after.span) - 1
+    row = Row(workers, estimate, before.rate, after.rate, slower)
     if keep is not None:
         with keep.open("a") as file:
-            file.writelines(json.dumps(line) + "\n" for line in [*samples, asdict(row)])
-    tell(f"{workers} workers: {estimate:,.0f} estimated, {before:,.0f}, {after:,.0f} found, {row.error:+.1%}")
+            lines = [*samples, asdict(row), *before.seen, *after.seen]
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+    found = f"{estimate:,.0f} estimated, {before.rate:,.0f}, {after.rate:,.0f} found"
+    tell(f"{workers} workers: {found}, {row.error:+.1%}, the machine {slower:+.1%} slower in between")
     return row
 
 
@@ -193,7 +251,7 @@ def replayed(path: Path, loop: float) -> list[Row]:
         if "workers" in kept and "estimated" in kept:
             rows.append(replace(Row(**kept), estimated=word(samples, kept["workers"], loop)))
             samples = []
-        else:
+        elif "full" not in kept:
             samples.append(kept)
     return rows
 
@@ -208,7 +266,7 @@ def roomy(folder: Path, cpu: float) -> int:
     with pipeline_of(folder, 1, bench.BATCH, cpu, trigger=0.0) as pipeline:
         tell("warming up, to find how large batches must be")
         pipeline.warm_up()
-        alone = capacity.measure(pipeline, 1).rate * bench.BATCH / pipeline.max_records_per_worker
+        alone = capacity.measure(pipeline, 1, seconds=SATURATED).rate * bench.BATCH / pipeline.max_records_per_worker
     batch = bench.batch_of(alone)
     tell(f"one worker does {alone:,.0f} records/s: batches of {batch:,} for each")
     return batch
@@ -221,14 +279,18 @@ def measured(
     rows = []
     with tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True) as folder:
         batch = batch or roomy(Path(folder) / "alone", cpu)
+        probe = Probe()
+        probe.start()
         with pipeline_of(Path(folder) / "run", most, batch, cpu, TRIGGER) as pipeline:
             tell("warming up")
             pipeline.warm_up()
             for workers in range(1, pipeline.cluster.max_workers + 1):
                 for attempt in range(1, tries + 1):
-                    rows.append(row := tried(pipeline, workers, loop, Path(folder) / f"{workers}-{attempt}", keep))
-                    if abs(row.drift) <= steady:
+                    place = Path(folder) / f"{workers}-{attempt}"
+                    rows.append(row := tried(pipeline, workers, loop, place, keep, probe))
+                    if row.unsteady <= steady:
                         break
+        probe.stop()
     return rows
 
 
@@ -236,7 +298,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--max", type=int, default=6, help="the largest scale-out")
     parser.add_argument("--loop", type=float, default=60.0, help="seconds of a loop")
-    parser.add_argument("--steady", type=float, default=0.1, help="the most drift, as a share, with which a try counts")
+    parser.add_argument(
+        "--steady",
+        type=float,
+        default=0.1,
+        help="the most drift, or slowness in between, as a share, with which a try counts",
+    )
     parser.add_argument("--tries", type=int, default=3, help="how often a scale-out is measured at most")
     parser.add_argument("--batch", type=int, help="the most records of a batch for each worker; found if not given")
     parser.add_argument("--cpu", type=float, default=0.2, help="share of a core that each worker is bounded to")
@@ -266,22 +333,24 @@ def main() -> None:
             arguments.cpu,
             arguments.keep,
         )
-    counted = [
-        min((r for r in rows if r.workers == n), key=lambda r: abs(r.drift)) for n in sorted({r.workers for r in rows})
+    chosen = [
+        min((r for r in rows if r.workers == n), key=lambda r: r.unsteady) for n in sorted({r.workers for r in rows})
     ]
-    errors = [abs(row.error) for row in counted]
+    errors = [abs(row.error) for row in chosen]
     plain = [
-        {**asdict(row), "measured": row.measured, "error": row.error, "drift": row.drift, "counts": row in counted}
+        {**asdict(row), "measured": row.measured, "error": row.error, "drift": row.drift, "counts": row in chosen}
         for row in rows
     ]
     result = {"rows": plain, "median_error": statistics.median(errors), "worst_error": max(errors)}
     if arguments.json:
         print(json.dumps(result))
         return
-    print(f"{'workers':>8} {'estimated':>12} {'measured':>12} {'error':>8} {'drift':>8}")
+    print(f"{'workers':>8} {'estimated':>12} {'measured':>12} {'error':>8} {'drift':>8} {'slower':>8}")
     for row in rows:
-        shown = f"{row.workers:>8} {row.estimated:>12,.0f} {row.measured:>12,.0f} {row.error:>+8.1%} {row.drift:>+8.1%}"
-        print(shown if row in counted else f"{shown}  drifted, measured anew")
+        slower = "unknown" if row.slower is None else f"{row.slower:+.1%}"
+        rates = f"{row.workers:>8} {row.estimated:>12,.0f} {row.measured:>12,.0f}"
+        shown = f"{rates} {row.error:>+8.1%} {row.drift:>+8.1%} {slower:>8}"
+        print(shown if row in chosen else f"{shown}  unsteady, measured anew")
     print(f"median error {result['median_error']:.1%}, worst {result['worst_error']:.1%}")
 
 

@@ -24,8 +24,8 @@ from penstock.models.streak import Streak
 from penstock.models.welford import Paired
 
 FIXED = 0.2  # of the records of a full batch: what a stage takes besides its own is as long as these, until seen
-SPREAD = 1 / 3  # how far off the cost of a record may be then, as a share
-NOISE = 0.15  # of a stage's time: fewer batches may happen to show less, and slower ones waited for something
+SPREAD = 0.2  # how far off the cost of a record may be then, as a share
+NOISE = 0.1  # of a stage's time: fewer batches may happen to show less, and slower ones waited for something
 PRIOR = 2.0  # batches that this noise counts as
 CORRELATED = 2.0  # neighbours of a machine come and go over several batches: so many count as one
 FEWEST = 4  # batches before any is thought slow

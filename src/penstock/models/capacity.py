@@ -41,7 +41,7 @@ from penstock.models.streak import Streak
 from penstock.models.welford import Moments, Paired
 
 PLENTY = 20  # samples that have to do, where load and CPU stay as low as they are
-DIRECT = 10.0  # batches whose durations say as much about larger ones as CPU does
+DIRECT = 2.0  # batches whose durations say as much about larger ones as CPU does
 TELLING = 0.7  # of CPU: from there on throughput / CPU is a fair estimate (Daedalus, sec. 3.1.2 and Fig. 5a), …
 DIFFERENT = 0.2  # … and so is a line through rates that differ by so much, as a share
 MEASURED = 1.5  # full batches, faded with age, that are a measurement: two in a row, also where one outlasts a loop
