@@ -323,6 +323,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.tries < 1:
         parser.error(f"--tries must be 1 or more, got {arguments.tries}")
+    if not arguments.steady >= 0:
+        parser.error(f"--steady must be 0 or more, got {arguments.steady}")
     if arguments.batch is not None and arguments.batch < 1:
         parser.error(f"--batch must be 1 or more, got {arguments.batch}")
     if not 0 < arguments.cpu <= 1:
