@@ -212,6 +212,7 @@ def saturated(pipeline: Pipeline, workers: int) -> Saturated:
     seen: list[Mapping[str, Any]] = []
 
     def look(now: Observation, counted: int) -> None:
+        del seen[counted:]  # a worker was lost, and counting begins anew
         if now.batch is not None and counted > len(seen):
             shown = [[w.name, w.cpu, w.rate] for w in now.per_worker]
             seen.append({"at": now.at, "workers": shown, "full": asdict(now.batch)})
